@@ -45,6 +45,30 @@ bool vulkan_bench_open_with(vulkan_bench *b, quire_vulkan_options options)
     return driver_bench_step(&b->common, quire_vulkan_open(&options, &b->device));
 }
 
+void vulkan_bench_start(vulkan_bench *b, const char *layout, uint32_t flags)
+{
+    vulkan_bench_begin(b, layout, flags);
+    CHECK(vulkan_bench_open(b, NULL));
+}
+
+quire_vulkan_handles vulkan_bench_handles(const vulkan_bench *b)
+{
+    quire_vulkan_handles handles;
+    CHECK_OK(quire_vulkan_get_handles(b->device, &handles));
+    return handles;
+}
+
+quire_vulkan_wrap_options vulkan_bench_wrap(const vulkan_bench *b)
+{
+    const quire_vulkan_handles h = vulkan_bench_handles(b);
+    return (quire_vulkan_wrap_options){
+        .instance = h.instance,
+        .physical_device = h.physical_device,
+        .device = h.device,
+        .get_instance_proc_addr = h.get_instance_proc_addr,
+    };
+}
+
 quire_memory *vulkan_bench_memory(vulkan_bench *b, const quire_memory_options *options)
 {
     return driver_bench_memory(&b->common, b->device, options);

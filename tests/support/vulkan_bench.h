@@ -28,6 +28,13 @@ bool vulkan_bench_open(vulkan_bench *b, const quire_vulkan_settings *settings);
 /* The same with all options; the bench sets driver, device, host memory and log. */
 bool vulkan_bench_open_with(vulkan_bench *b, quire_vulkan_options options);
 
+/* A new driver with this layout and FV_ flags, and quire's own device on it, which must open. */
+void vulkan_bench_start(vulkan_bench *b, const char *layout, uint32_t flags);
+
+/* The Vulkan objects of the device, and the options that wrap them again, without a queue. */
+quire_vulkan_handles vulkan_bench_handles(const vulkan_bench *b);
+quire_vulkan_wrap_options vulkan_bench_wrap(const vulkan_bench *b);
+
 /* Creates a memory, kept until the end. Returns NULL on failure. */
 quire_memory *vulkan_bench_memory(vulkan_bench *b, const quire_memory_options *options);
 

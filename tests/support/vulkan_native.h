@@ -1,11 +1,28 @@
 /*
- * vulkan_native.h - the native object of a buffer or image, which must exist.
+ * vulkan_native.h - the native object of a buffer or image, which must exist; create infos and
+ * functions of Vulkan.
  */
 #ifndef QUIRE_TESTS_SUPPORT_VULKAN_NATIVE_H
 #define QUIRE_TESTS_SUPPORT_VULKAN_NATIVE_H
 
 #include "quire/vulkan.h"
 #include "tests/support/check.h"
+
+/* A function of the instance or the device of these quire_vulkan_handles. */
+#define VULKAN_CALL(handles, name)                                                                 \
+    ((PFN_##name)(handles).get_instance_proc_addr((handles).instance, #name))
+
+/* Initializers of create infos: a buffer, and an image of side x side texels of four bytes. */
+#define VULKAN_BUFFER(bytes, uses)                                                                 \
+    {                                                                                              \
+        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = (bytes), .usage = (uses)            \
+    }
+#define VULKAN_IMAGE(side, uses)                                                                   \
+    {                                                                                              \
+        .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO, .imageType = VK_IMAGE_TYPE_2D,               \
+        .format = VK_FORMAT_R8G8B8A8_UNORM, .extent = {(side), (side), 1}, .mipLevels = 1,         \
+        .arrayLayers = 1, .samples = VK_SAMPLE_COUNT_1_BIT, .usage = (uses)                        \
+    }
 
 static inline VkBuffer vulkan_buffer_of(const quire_memory *memory, quire_buffer buffer)
 {

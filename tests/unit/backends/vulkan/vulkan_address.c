@@ -44,10 +44,8 @@ static uint64_t address_of(quire_memory *memory, quire_allocation allocation)
 
 static uint64_t native_address(const vulkan_bench *b, VkBuffer buffer)
 {
-    quire_vulkan_handles h;
-    CHECK_OK(quire_vulkan_get_handles(b->device, &h));
-    PFN_vkGetBufferDeviceAddress get = (PFN_vkGetBufferDeviceAddress)h.get_instance_proc_addr(
-        h.instance, "vkGetBufferDeviceAddress");
+    const quire_vulkan_handles h = vulkan_bench_handles(b);
+    PFN_vkGetBufferDeviceAddress get = VULKAN_CALL(h, vkGetBufferDeviceAddress);
     CHECK(get != NULL);
     return get(h.device,
                &(VkBufferDeviceAddressInfo){.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
@@ -95,8 +93,7 @@ UNIT(vulkan_address, reported_addresses_are_found)
         quire_buffer buffer;
         quire_memory_options options = dedicated ? SHARED : LOCAL;
         options.find_by_address = true;
-        vulkan_bench_begin(&b, NULL, dedicated ? FV_REQUIRE_DEDICATED : 0);
-        CHECK(vulkan_bench_open(&b, NULL));
+        vulkan_bench_start(&b, NULL, dedicated ? FV_REQUIRE_DEDICATED : 0);
         quire_memory *memory = vulkan_bench_memory(&b, &options);
         quire_allocation raw = allocate(memory), found;
         CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 1000}, &buffer));
@@ -138,8 +135,7 @@ UNIT(vulkan_address, every_layout_tells_one_where_the_feature_is)
         vulkan_bench b;
         quire_vulkan_range range;
         fv_memory_info page;
-        vulkan_bench_begin(&b, fv_layouts[i].name, 0);
-        CHECK(vulkan_bench_open(&b, NULL));
+        vulkan_bench_start(&b, fv_layouts[i].name, 0);
         quire_memory *memory = vulkan_bench_memory(&b, &LOCAL);
         quire_allocation a = allocate(memory);
         CHECK_OK(quire_vulkan_get_range(memory, a, &range));
@@ -193,9 +189,7 @@ UNIT(vulkan_address, a_described_buffer_is_not_asked)
     static const VkExternalMemoryBufferCreateInfo external = {
         .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
         .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
-    VkBufferCreateInfo described = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-                                    .size = 1000,
-                                    .usage = VK_BUFFER_USAGE_TRANSFER_DST_BIT};
+    VkBufferCreateInfo described = VULKAN_BUFFER(1000, VK_BUFFER_USAGE_TRANSFER_DST_BIT);
     for (uint32_t flags = 0; flags <= FV_REQUIRE_DEDICATED; flags += FV_REQUIRE_DEDICATED) {
         vulkan_bench b;
         quire_buffer buffer;
@@ -258,8 +252,7 @@ UNIT(vulkan_address, a_page_that_holds_no_buffers_is_tried_once)
     uint32_t tried = 0;
     vulkan_bench b;
     quire_device_info info;
-    vulkan_bench_begin(&b, NULL, FV_FEW_TYPES);
-    CHECK(vulkan_bench_open(&b, NULL));
+    vulkan_bench_start(&b, NULL, FV_FEW_TYPES);
     CHECK_OK(quire_device_get_info(b.device, &info));
     for (uint32_t kind = 0; kind < info.kind_count; kind++) {
         quire_memory *memory = NULL;

@@ -10,21 +10,9 @@
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
 #define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
 
-static const VkBufferCreateInfo BUFFER = {
-    .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-    .size = 4 * KIB,
-    .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT,
-};
-static const VkImageCreateInfo IMAGE = {
-    .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
-    .imageType = VK_IMAGE_TYPE_2D,
-    .format = VK_FORMAT_R8G8B8A8_UNORM,
-    .extent = {16, 16, 1},
-    .mipLevels = 1,
-    .arrayLayers = 1,
-    .samples = VK_SAMPLE_COUNT_1_BIT,
-    .usage = VK_IMAGE_USAGE_SAMPLED_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT,
-};
+static const VkBufferCreateInfo BUFFER = VULKAN_BUFFER(4 * KIB, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
+static const VkImageCreateInfo IMAGE =
+    VULKAN_IMAGE(16, VK_IMAGE_USAGE_SAMPLED_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT);
 
 typedef struct bench {
     vulkan_bench b;
@@ -43,9 +31,7 @@ static void begin(bench *t, uint64_t granularity, uint32_t flags)
 {
     fv_layout layout = *fv_layout_named("amd-bar");
     layout.granularity = granularity ? granularity : layout.granularity;
-    t->b = (vulkan_bench){.descriptor = -1};
-    t->b.driver = fv_create(&(fv_options){.layouts = {&layout}, .flags = flags});
-    test_memory_init(&t->b.host_memory);
+    vulkan_bench_begin_with(&t->b, &(fv_options){.layouts = {&layout}, .flags = flags});
     CHECK(vulkan_bench_open(&t->b, NULL));
     t->memory = vulkan_bench_memory(&t->b, &(quire_memory_options){.name = "shared"});
     const quire_allocation_options options = {.size = 64 * KIB, .alignment = 4 * KIB};

@@ -4,6 +4,7 @@
  */
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
+#include "tests/support/vulkan_native.h"
 
 #define FLAGS VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO
 #define PRIORITY VK_STRUCTURE_TYPE_MEMORY_PRIORITY_ALLOCATE_INFO_EXT
@@ -32,8 +33,7 @@ static quire_memory *make(vulkan_bench *b, const quire_memory_options *options, 
 
 static void begin(vulkan_bench *b, uint32_t flags)
 {
-    vulkan_bench_begin(b, NULL, flags);
-    CHECK(vulkan_bench_open(b, NULL));
+    vulkan_bench_start(b, NULL, flags);
 }
 
 UNIT(vulkan_chain, every_page_has_the_callers_behind_those_of_quire)
@@ -56,9 +56,7 @@ UNIT(vulkan_chain, every_page_has_the_callers_behind_those_of_quire)
 UNIT(vulkan_chain, so_have_pages_that_are_tied_and_exported)
 {
     const quire_intent shared = QUIRE_INTENT_EXPORT;
-    const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-                                     .size = 1000,
-                                     .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
+    const VkBufferCreateInfo info = VULKAN_BUFFER(1000, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
     quire_allocation made;
     quire_buffer buffer;
     vulkan_bench b;

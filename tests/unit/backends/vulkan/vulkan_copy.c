@@ -205,8 +205,7 @@ UNIT(vulkan_copy, what_a_copy_may_still_use_goes_later)
     for (int heals = 0; heals < 2; heals++) {
         vulkan_bench b;
         quire_image image;
-        vulkan_bench_begin(&b, NULL, FV_LATE);
-        CHECK(vulkan_bench_open(&b, NULL));
+        vulkan_bench_start(&b, NULL, FV_LATE);
         quire_memory *memory = NULL, *other = vulkan_bench_memory(&b, &LOCAL);
         quire_allocation kept;
         CHECK_OK(quire_memory_create(b.device, &LOCAL, &memory));

@@ -5,6 +5,7 @@
  */
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
+#include "tests/support/vulkan_native.h"
 
 #define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
 #define STORAGE VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
@@ -80,8 +81,7 @@ UNIT(vulkan_copy_usage, buffers_of_quire_can_be_copied_whatever_their_usage)
 
 UNIT(vulkan_copy_usage, so_can_buffers_of_a_create_info)
 {
-    const VkBufferCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = 128, .usage = STORAGE};
+    const VkBufferCreateInfo info = VULKAN_BUFFER(128, STORAGE);
     for (int i = 0; i < PREFERENCE_COUNT; i++) {
         vulkan_bench b;
         quire_buffer buffer;
@@ -123,22 +123,18 @@ UNIT(vulkan_copy_usage, a_usage_in_the_chain_stays_and_a_preference_is_not_follo
    Its size is no multiple of what it needs. */
 static void place(VkBufferUsageFlags usage, bool is_known, int preference)
 {
-    const VkBufferCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = 126, .usage = usage};
+    const VkBufferCreateInfo info = VULKAN_BUFFER(126, usage);
     const VkBufferUsageFlags known = is_known ? usage : 0;
     const quire_vulkan_object_options options = {.create_info = is_known ? &info : NULL};
     const bool requires = preference == REQUIRES;
     char bytes[4] = {0};
     vulkan_bench b;
-    quire_vulkan_handles h;
     VkBuffer native;
     quire_buffer buffer;
     quire_memory *memory = begin(&b, PREFERENCES[preference], 0);
-    CHECK_OK(quire_vulkan_get_handles(b.device, &h));
-    PFN_vkCreateBuffer create =
-        (PFN_vkCreateBuffer)h.get_instance_proc_addr(h.instance, "vkCreateBuffer");
-    PFN_vkDestroyBuffer destroy =
-        (PFN_vkDestroyBuffer)h.get_instance_proc_addr(h.instance, "vkDestroyBuffer");
+    const quire_vulkan_handles h = vulkan_bench_handles(&b);
+    PFN_vkCreateBuffer create = VULKAN_CALL(h, vkCreateBuffer);
+    PFN_vkDestroyBuffer destroy = VULKAN_CALL(h, vkDestroyBuffer);
     CHECK_EQ(create(h.device, &info, NULL, &native), 0);
     CHECK_OK(quire_vulkan_buffer_place(memory, native, &options, &buffer));
     CHECK_EQ(quire_write(memory, buffer.allocation, 0, "byte", 4),
@@ -170,8 +166,7 @@ UNIT(vulkan_copy_usage, a_placed_buffer_is_copied_where_its_usage_is_known_or_no
 /* The page is larger than the buffer: a fill ends with the buffer. */
 UNIT(vulkan_copy_usage, zeros_end_with_the_buffer_of_a_dedicated_page)
 {
-    const VkBufferCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = 126, .usage = STORAGE};
+    const VkBufferCreateInfo info = VULKAN_BUFFER(126, STORAGE);
     vulkan_bench b;
     quire_buffer buffer;
     quire_memory *memory = begin(&b, PREFERENCES[REQUIRES] | FV_DIRTY, 0);

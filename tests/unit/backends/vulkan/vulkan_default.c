@@ -8,27 +8,18 @@
 #include "tests/support/unit.h"
 #include "tests/support/vulkan/layout_file.h"
 #include "tests/support/vulkan_bench.h"
+#include "tests/support/vulkan_native.h"
 
 #define KIB UINT64_C(1024)
 
 enum { CHOICES = 6 };
 
-static const VkBufferCreateInfo BUFFER = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-                                          .size = 4000,
-                                          .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
-                                                   VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                                                   VK_BUFFER_USAGE_TRANSFER_DST_BIT};
+static const VkBufferCreateInfo BUFFER =
+    VULKAN_BUFFER(4000, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                            VK_BUFFER_USAGE_TRANSFER_DST_BIT);
 
-static const VkImageCreateInfo IMAGE = {
-    .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
-    .imageType = VK_IMAGE_TYPE_2D,
-    .format = VK_FORMAT_R8G8B8A8_UNORM,
-    .extent = {16, 16, 1},
-    .mipLevels = 1,
-    .arrayLayers = 1,
-    .samples = VK_SAMPLE_COUNT_1_BIT,
-    .usage = VK_IMAGE_USAGE_SAMPLED_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT,
-};
+static const VkImageCreateInfo IMAGE =
+    VULKAN_IMAGE(16, VK_IMAGE_USAGE_SAMPLED_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT);
 
 static const quire_intent UPLOAD = QUIRE_INTENT_UPLOAD;
 static const quire_intent READBACK = QUIRE_INTENT_HOST_READ;
@@ -301,8 +292,7 @@ UNIT(vulkan_default, memories_of_kinds_that_cannot_hold_the_object_are_skipped)
     quire_memory *both[2];
     quire_buffer made;
     uint32_t chosen = 77, wrong = 0;
-    vulkan_bench_begin(&b, NULL, FV_FEW_TYPES);
-    CHECK(vulkan_bench_open(&b, NULL));
+    vulkan_bench_start(&b, NULL, FV_FEW_TYPES);
     CHECK_OK(quire_device_get_info(b.device, &info));
     CHECK_OK(quire_vulkan_buffer_requirements(b.device, &BUFFER, &needs));
     while (needs.kind_mask >> wrong & 1)
@@ -384,15 +374,12 @@ UNIT(vulkan_default, placed_objects_reuse_ranges_too)
     quire_stream *stream = NULL;
     quire_buffer made;
     quire_allocation_info first, again;
-    quire_vulkan_handles handles;
     begin(&b);
     fv_allow(b.driver, "fv-overlap"); /* likewise */
     quire_memory *memory = vulkan_bench_memory(&b, NULL);
-    CHECK_OK(quire_vulkan_get_handles(b.device, &handles));
-    PFN_vkCreateBuffer create_native =
-        (PFN_vkCreateBuffer)handles.get_instance_proc_addr(handles.instance, "vkCreateBuffer");
-    PFN_vkDestroyBuffer destroy_native =
-        (PFN_vkDestroyBuffer)handles.get_instance_proc_addr(handles.instance, "vkDestroyBuffer");
+    const quire_vulkan_handles handles = vulkan_bench_handles(&b);
+    PFN_vkCreateBuffer create_native = VULKAN_CALL(handles, vkCreateBuffer);
+    PFN_vkDestroyBuffer destroy_native = VULKAN_CALL(handles, vkDestroyBuffer);
     VkBuffer native[2];
     for (int i = 0; i < 2; i++)
         CHECK_EQ(create_native(handles.device, &BUFFER, NULL, &native[i]), 0);

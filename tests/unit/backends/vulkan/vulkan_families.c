@@ -151,20 +151,12 @@ UNIT(vulkan_families, families_that_cannot_be_are_refused)
 UNIT(vulkan_families, all_families_of_a_wrapped_device_need_its_create_info)
 {
     vulkan_bench b;
-    quire_vulkan_handles h;
     quire_device *device;
-    vulkan_bench_begin(&b, NULL, 0);
-    CHECK(vulkan_bench_open(&b, NULL));
-    CHECK_OK(quire_vulkan_get_handles(b.device, &h));
-    quire_vulkan_wrap_options options = {
-        .instance = h.instance,
-        .physical_device = h.physical_device,
-        .device = h.device,
-        .get_instance_proc_addr = h.get_instance_proc_addr,
-        .queue = {.queue = h.queue, .family = h.queue_family},
-        .settings.queue_family_count = QUIRE_VULKAN_ALL_FAMILIES,
-    };
-    options.queue.family = 3;
+    vulkan_bench_start(&b, NULL, 0);
+    const quire_vulkan_handles h = vulkan_bench_handles(&b);
+    quire_vulkan_wrap_options options = vulkan_bench_wrap(&b);
+    options.queue = (quire_vulkan_queue){.queue = h.queue, .family = 3};
+    options.settings.queue_family_count = QUIRE_VULKAN_ALL_FAMILIES;
     CHECK_FAILS(quire_vulkan_wrap(&options, &device), INVALID);
     CHECK_HAS(quire_last_error(), "queue.family is queue family 3: the families of the device are");
     options.queue.family = h.queue_family;

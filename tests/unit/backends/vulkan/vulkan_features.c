@@ -32,18 +32,12 @@ static const char *line_with(const heard *h, const char *part)
 static quire_device *wrap(vulkan_bench *b, const VkInstanceCreateInfo *instance,
                           const VkDeviceCreateInfo *info, heard *h)
 {
-    quire_vulkan_handles handles;
     quire_device *device = NULL;
-    CHECK_OK(quire_vulkan_get_handles(b->device, &handles));
-    quire_vulkan_wrap_options options = {
-        .instance = handles.instance,
-        .physical_device = handles.physical_device,
-        .device = handles.device,
-        .get_instance_proc_addr = handles.get_instance_proc_addr,
-        .instance_info = instance,
-        .device_info = info,
-        .queue = {.queue = handles.queue, .family = handles.queue_family},
-    };
+    const quire_vulkan_handles handles = vulkan_bench_handles(b);
+    quire_vulkan_wrap_options options = vulkan_bench_wrap(b);
+    options.instance_info = instance;
+    options.device_info = info;
+    options.queue = (quire_vulkan_queue){.queue = handles.queue, .family = handles.queue_family};
     if (h)
         options.settings.device.log =
             (quire_log){.write = hear, .user = h, .level = QUIRE_LOG_INFO};
@@ -89,8 +83,7 @@ UNIT(vulkan_features, create_infos_that_are_not_passed_are_noticed)
     quire_vulkan_features f;
     heard h = {.count = 0};
     const quire_vulkan_features nothing = {.sparse_queue = true};
-    vulkan_bench_begin(&b, "amd-rebar", 0);
-    CHECK(vulkan_bench_open(&b, NULL));
+    vulkan_bench_start(&b, "amd-rebar", 0);
     quire_device *device = wrap(&b, NULL, NULL, &h);
     CHECK_OK(quire_vulkan_get_features(device, &f));
     CHECK(has_same(&f, &nothing));
@@ -121,8 +114,7 @@ UNIT(vulkan_features, each_part_of_a_create_info_counts)
                                      .ppEnabledExtensionNames = names};
     vulkan_bench b;
     quire_vulkan_features f;
-    vulkan_bench_begin(&b, "amd-rebar", 0);
-    CHECK(vulkan_bench_open(&b, NULL));
+    vulkan_bench_start(&b, "amd-rebar", 0);
     quire_device *device = wrap(&b, &instance, &info, NULL);
     CHECK_OK(quire_vulkan_get_features(device, &f));
     const quire_vulkan_features expected = {.timeline_semaphore = true,
@@ -147,8 +139,7 @@ UNIT(vulkan_features, an_instance_without_a_version_is_of_vulkan_1_0)
     VkInstanceCreateInfo instance = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
     quire_vulkan_handles handles;
     vulkan_bench b;
-    vulkan_bench_begin(&b, NULL, 0);
-    CHECK(vulkan_bench_open(&b, NULL));
+    vulkan_bench_start(&b, NULL, 0);
     CHECK(!wrap(&b, &instance, NULL, NULL));
     CHECK_EQ(b.result, UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "no apiVersion in pApplicationInfo");
@@ -199,19 +190,15 @@ static quire_vulkan_wrap_options options_of(vulkan_bench *b, const parts *p)
 {
     quire_vulkan_handles handles;
     CHECK_OK(quire_vulkan_get_handles(b->device, &handles));
-    return (quire_vulkan_wrap_options){
-        .instance = handles.instance,
-        .physical_device = handles.physical_device,
-        .device = handles.device,
-        .get_instance_proc_addr = handles.get_instance_proc_addr,
-        .queue = {.queue = handles.queue, .family = handles.queue_family},
-        .api_version = p->version,
-        .instance_extensions = p->instance_extensions,
-        .instance_extension_count = 1,
-        .device_extensions = p->device_extensions,
-        .device_extension_count = 2,
-        .features = &p->features,
-    };
+    quire_vulkan_wrap_options options = vulkan_bench_wrap(b);
+    options.queue = (quire_vulkan_queue){.queue = handles.queue, .family = handles.queue_family};
+    options.api_version = p->version;
+    options.instance_extensions = p->instance_extensions;
+    options.instance_extension_count = 1;
+    options.device_extensions = p->device_extensions;
+    options.device_extension_count = 2;
+    options.features = &p->features;
+    return options;
 }
 
 UNIT(vulkan_features, names_and_features_stand_for_create_infos)
@@ -221,8 +208,7 @@ UNIT(vulkan_features, names_and_features_stand_for_create_infos)
     quire_device *device;
     quire_vulkan_features f, same;
     quire_vulkan_handles handles;
-    vulkan_bench_begin(&b, "amd-rebar", 0);
-    CHECK(vulkan_bench_open(&b, NULL));
+    vulkan_bench_start(&b, "amd-rebar", 0);
     describe(&p);
     quire_vulkan_wrap_options options = options_of(&b, &p);
     CHECK_OK(quire_vulkan_wrap(&options, &device));
@@ -259,8 +245,7 @@ UNIT(vulkan_features, one_object_may_have_a_create_info_and_the_other_none)
     quire_device *device;
     quire_vulkan_features f;
     const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
-    vulkan_bench_begin(&b, "amd-rebar", 0);
-    CHECK(vulkan_bench_open(&b, NULL));
+    vulkan_bench_start(&b, "amd-rebar", 0);
     describe(&p);
     quire_vulkan_wrap_options options = options_of(&b, &p);
     options.device_info = &info;
@@ -293,8 +278,7 @@ UNIT(vulkan_features, descriptions_that_contradict_are_refused)
         vulkan_bench b;
         parts p;
         quire_device *device;
-        vulkan_bench_begin(&b, "amd-rebar", 0);
-        CHECK(vulkan_bench_open(&b, NULL));
+        vulkan_bench_start(&b, "amd-rebar", 0);
         describe(&p);
         quire_vulkan_wrap_options options = options_of(&b, &p);
         options.instance_info = i < 2 ? &instance : NULL;

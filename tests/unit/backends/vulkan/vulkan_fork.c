@@ -8,6 +8,7 @@
 #include "tests/support/child.h"
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
+#include "tests/support/vulkan_native.h"
 
 #define KIB UINT64_C(1024)
 #define DENIED QUIRE_ERROR_NOT_PERMITTED
@@ -31,14 +32,10 @@ static void begin(scene *s)
         .size = 1024 * KIB,
         .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
     };
-    static const VkBufferCreateInfo plain = {
-        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-        .size = 4 * KIB,
-        .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT,
-    };
+    static const VkBufferCreateInfo plain =
+        VULKAN_BUFFER(4 * KIB, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
     memset(s, 0, sizeof *s);
-    vulkan_bench_begin(&s->b, NULL, 0);
-    CHECK(vulkan_bench_open(&s->b, NULL));
+    vulkan_bench_start(&s->b, NULL, 0);
     s->memory =
         vulkan_bench_memory(&s->b, &(quire_memory_options){.kind.required = QUIRE_DEVICE_LOCAL,
                                                            .pages = {.page_size = 1024 * KIB}});

@@ -6,6 +6,7 @@
 #include "quire/vulkan_sparse.h"
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
+#include "tests/support/vulkan_native.h"
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
 #define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
@@ -13,22 +14,9 @@
 #define DMA_BUF VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT
 #define KIB UINT64_C(1024)
 
-static const VkBufferCreateInfo BUFFER = {
-    .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-    .size = 1000,
-    .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT,
-};
+static const VkBufferCreateInfo BUFFER = VULKAN_BUFFER(1000, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
 
-static const VkImageCreateInfo IMAGE = {
-    .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
-    .imageType = VK_IMAGE_TYPE_2D,
-    .format = VK_FORMAT_R8G8B8A8_UNORM,
-    .extent = {16, 16, 1},
-    .mipLevels = 1,
-    .arrayLayers = 1,
-    .samples = VK_SAMPLE_COUNT_1_BIT,
-    .usage = VK_IMAGE_USAGE_SAMPLED_BIT,
-};
+static const VkImageCreateInfo IMAGE = VULKAN_IMAGE(16, VK_IMAGE_USAGE_SAMPLED_BIT);
 
 static const quire_intent EXPORTABLE = QUIRE_INTENT_EXPORT;
 static const quire_memory_options SHARED = {.kind.intent = EXPORTABLE,
@@ -50,8 +38,7 @@ static void begin(bench *t, uint32_t flags, VkExternalMemoryHandleTypeFlags expo
     CHECK_OK(quire_vulkan_get_handles(t->b.device, &t->handles));
 }
 
-#define CALL(t, name)                                                                              \
-    ((PFN_##name)(t)->handles.get_instance_proc_addr((t)->handles.instance, #name))
+#define CALL(t, name) VULKAN_CALL((t)->handles, name)
 
 /* ---- objects in exportable memory ------------------------------------------------------------ */
 

@@ -41,8 +41,7 @@ static void check_layout(const fv_layout *layout)
 {
     vulkan_bench b;
     quire_device_info info;
-    vulkan_bench_begin(&b, layout->name, 0);
-    CHECK(vulkan_bench_open(&b, NULL));
+    vulkan_bench_start(&b, layout->name, 0);
     CHECK_OK(quire_device_get_info(b.device, &info));
     CHECK_EQ(info.kind_count, layout->type_count);
     CHECK_EQ(info.heap_count, layout->heap_count);
@@ -82,8 +81,7 @@ UNIT(vulkan_kinds, kinds_of_features_that_are_not_enabled_are_refused)
     for (int i = 0; i < 2; i++) {
         vulkan_bench b;
         quire_device_info info;
-        vulkan_bench_begin(&b, layouts[i], 0);
-        CHECK(vulkan_bench_open(&b, NULL));
+        vulkan_bench_start(&b, layouts[i], 0);
         CHECK_OK(quire_device_get_info(b.device, &info));
         for (uint32_t kind = 0; kind < info.kind_count; kind++) {
             const quire_memory_flags unusable =

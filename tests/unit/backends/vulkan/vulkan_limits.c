@@ -5,6 +5,7 @@
  */
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
+#include "tests/support/vulkan_native.h"
 
 #define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
 #define MIB (UINT64_C(1) << 20)
@@ -19,9 +20,7 @@ static quire_memory *begin(vulkan_bench *b, uint64_t max_allocation, uint64_t ma
     layout.api_version = VK_API_VERSION_1_3; /* which has maxBufferSize */
     layout.max_allocation = max_allocation;
     layout.max_buffer = max_buffer;
-    *b = (vulkan_bench){.driver = fv_create(&(fv_options){.layouts = {&layout}, .flags = flags}),
-                        .descriptor = -1};
-    test_memory_init(&b->host_memory);
+    vulkan_bench_begin_with(b, &(fv_options){.layouts = {&layout}, .flags = flags});
     CHECK(vulkan_bench_open(b, NULL));
     quire_memory *memory = vulkan_bench_memory(b, &LOCAL);
     CHECK(memory != NULL);
@@ -93,9 +92,7 @@ UNIT(vulkan_limits, no_buffer_covers_a_page_above_the_largest_buffer)
 
 UNIT(vulkan_limits, a_buffer_above_the_largest_one_is_refused)
 {
-    const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-                                     .size = 4 * MIB + 1,
-                                     .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
+    const VkBufferCreateInfo info = VULKAN_BUFFER(4 * MIB + 1, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
     vulkan_bench b;
     quire_buffer buffer;
     quire_requirements needs;

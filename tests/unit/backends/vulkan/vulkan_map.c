@@ -4,6 +4,7 @@
  */
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
+#include "tests/support/vulkan_native.h"
 
 #define KIB UINT64_C(1024)
 
@@ -17,8 +18,7 @@ typedef struct scene {
 static void begin(scene *s, bool on_demand)
 {
     static const quire_intent readback = QUIRE_INTENT_HOST_READ;
-    vulkan_bench_begin(&s->b, "amd-bar", 0);
-    CHECK(vulkan_bench_open(&s->b, NULL));
+    vulkan_bench_start(&s->b, "amd-bar", 0);
     s->memory = vulkan_bench_memory(&s->b, &(quire_memory_options){.kind.intent = readback,
                                                                    .map_on_demand = on_demand,
                                                                    .pages.page_size = 1024 * KIB});
@@ -82,9 +82,7 @@ UNIT(vulkan_map, objects_from_create_infos_are_mapped)
     scene s;
     quire_buffer buffer;
     quire_allocation_info info;
-    const VkBufferCreateInfo create = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-                                       .size = SIZE,
-                                       .usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT};
+    const VkBufferCreateInfo create = VULKAN_BUFFER(SIZE, VK_BUFFER_USAGE_TRANSFER_SRC_BIT);
     const quire_vulkan_object_options options = {.mapped = true};
     begin(&s, true);
     for (int dedicated = 0; dedicated < 2; dedicated++) {

@@ -14,8 +14,7 @@ static const quire_memory_options LOCAL = {
 static quire_memory *begin(vulkan_bench *b, const char *layout, uint32_t flags,
                            const quire_memory_options *options)
 {
-    vulkan_bench_begin(b, layout, flags);
-    CHECK(vulkan_bench_open(b, NULL));
+    vulkan_bench_start(b, layout, flags);
     return vulkan_bench_memory(b, options);
 }
 
@@ -122,14 +121,7 @@ UNIT(vulkan_memory, a_zeroed_image_is_alone_only_where_the_driver_requires_it)
 /* With maxMemoryAllocationCount 9, of which the staging ring has one. */
 UNIT(vulkan_memory, a_preference_leaves_a_quarter_of_the_allocations)
 {
-    const VkImageCreateInfo native = {.sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
-                                      .imageType = VK_IMAGE_TYPE_2D,
-                                      .format = VK_FORMAT_R8G8B8A8_UNORM,
-                                      .extent = {20, 20, 1},
-                                      .mipLevels = 1,
-                                      .arrayLayers = 1,
-                                      .samples = VK_SAMPLE_COUNT_1_BIT,
-                                      .usage = VK_IMAGE_USAGE_SAMPLED_BIT};
+    const VkImageCreateInfo native = VULKAN_IMAGE(20, VK_IMAGE_USAGE_SAMPLED_BIT);
     const quire_image_options own = {.width = 20, .height = 20};
     for (int by_quire = 0; by_quire < 2; by_quire++) {
         vulkan_bench b;
@@ -374,15 +366,12 @@ UNIT(vulkan_memory, needs_are_asked_without_an_object)
         const char *layout;
         uint64_t created;
     } cases[] = {{"amd-bar", 0}, {"intel-2017", 1}};
-    const VkBufferCreateInfo buffer = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-                                       .size = 1000,
-                                       .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
+    const VkBufferCreateInfo buffer = VULKAN_BUFFER(1000, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
     const quire_image_options image = {.width = 100, .height = 100};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         vulkan_bench b;
         quire_requirements needs;
-        vulkan_bench_begin(&b, cases[i].layout, 0);
-        CHECK(vulkan_bench_open(&b, NULL));
+        vulkan_bench_start(&b, cases[i].layout, 0);
         fv_reset_counters(b.driver);
         CHECK_OK(quire_vulkan_buffer_requirements(b.device, &buffer, &needs));
         CHECK_OK(quire_image_get_requirements(b.device, &image, &needs));
@@ -398,10 +387,8 @@ UNIT(vulkan_memory, needs_are_asked_without_an_object)
 UNIT(vulkan_memory, a_group_of_several_devices_is_refused)
 {
     vulkan_bench b;
-    quire_vulkan_handles h;
-    vulkan_bench_begin(&b, NULL, 0);
-    CHECK(vulkan_bench_open(&b, NULL));
-    CHECK_OK(quire_vulkan_get_handles(b.device, &h));
+    vulkan_bench_start(&b, NULL, 0);
+    const quire_vulkan_handles h = vulkan_bench_handles(&b);
     const VkPhysicalDevice both[] = {h.physical_device, h.physical_device};
     for (uint32_t count = 1; count <= 2; count++) {
         const VkDeviceGroupDeviceCreateInfo group = {
@@ -411,13 +398,8 @@ UNIT(vulkan_memory, a_group_of_several_devices_is_refused)
         };
         const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
                                          .pNext = &group};
-        const quire_vulkan_wrap_options options = {
-            .instance = h.instance,
-            .physical_device = h.physical_device,
-            .device = h.device,
-            .get_instance_proc_addr = h.get_instance_proc_addr,
-            .device_info = &info,
-        };
+        quire_vulkan_wrap_options options = vulkan_bench_wrap(&b);
+        options.device_info = &info;
         quire_device *device = NULL;
         quire_result result = quire_vulkan_wrap(&options, &device);
         CHECK_EQ(result, count == 1 ? QUIRE_SUCCESS : QUIRE_ERROR_UNSUPPORTED);
@@ -442,16 +424,13 @@ UNIT(vulkan_memory, usage_may_come_from_the_chain)
                                          VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT};
     const VkBufferCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .pNext = &wide, .size = 1000};
-    VkBufferCreateInfo narrow = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-                                 .size = 1000,
-                                 .usage = (VkBufferUsageFlags)wide.usage};
+    VkBufferCreateInfo narrow = VULKAN_BUFFER(1000, (VkBufferUsageFlags)wide.usage);
     quire_requirements needs, same;
     quire_vulkan_range range;
     fv_memory_info page;
     quire_buffer buffer;
     vulkan_bench b;
-    vulkan_bench_begin(&b, NULL, 0);
-    CHECK(vulkan_bench_open(&b, NULL));
+    vulkan_bench_start(&b, NULL, 0);
     quire_memory *memory = vulkan_bench_memory(&b, NULL);
     CHECK_OK(quire_vulkan_buffer_requirements(b.device, &info, &needs));
     CHECK_OK(quire_vulkan_buffer_requirements(b.device, &narrow, &same));
@@ -461,11 +440,8 @@ UNIT(vulkan_memory, usage_may_come_from_the_chain)
     CHECK_OK(quire_vulkan_get_range(memory, buffer.allocation, &range));
     CHECK(fv_memory_of(b.driver, range.memory, &page));
     CHECK(page.addressed);
-    quire_vulkan_handles h;
-    CHECK_OK(quire_vulkan_get_handles(b.device, &h));
-    PFN_vkGetBufferDeviceAddress address_of =
-        (PFN_vkGetBufferDeviceAddress)h.get_instance_proc_addr(h.instance,
-                                                               "vkGetBufferDeviceAddress");
+    const quire_vulkan_handles h = vulkan_bench_handles(&b);
+    PFN_vkGetBufferDeviceAddress address_of = VULKAN_CALL(h, vkGetBufferDeviceAddress);
     const VkBufferDeviceAddressInfo asked = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
                                              .buffer = vulkan_buffer_of(memory, buffer)};
     CHECK(address_of(h.device, &asked) != 0); /* the driver reports nothing */
@@ -482,8 +458,7 @@ UNIT(vulkan_memory, lists_of_ranges_are_one_call)
     unsigned char *bytes[PARTS];
     quire_view views[PARTS];
     quire_memory_info info;
-    vulkan_bench_begin(&b, "incoherent", FV_STALE | FV_DIRTY);
-    CHECK(vulkan_bench_open(&b, NULL));
+    vulkan_bench_start(&b, "incoherent", FV_STALE | FV_DIRTY);
     quire_memory *memory = vulkan_bench_memory(&b, &options);
     for (int i = 0; i < PARTS; i++) {
         void *pointer = NULL;
@@ -530,9 +505,7 @@ UNIT(vulkan_memory, the_best_of_several_devices_is_opened)
                                             fv_layout_named("amd-bar")}};
     vulkan_bench b;
     quire_device_info info, cpu;
-    vulkan_bench_begin(&b, NULL, 0);
-    fv_destroy(b.driver);
-    b.driver = fv_create(&options);
+    vulkan_bench_begin_with(&b, &options);
     const quire_vulkan_options any = {.get_instance_proc_addr = fv_door(b.driver)};
     quire_vulkan_options first = any;
     first.device = "0";

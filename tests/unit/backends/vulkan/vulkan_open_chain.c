@@ -4,6 +4,7 @@
  */
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
+#include "tests/support/vulkan_native.h"
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
 #define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
@@ -204,10 +205,8 @@ UNIT(vulkan_open_chain, the_programs_own_features_are_enabled)
     core.features.robustBufferAccess = VK_TRUE;
     of_1_3.synchronization2 = VK_TRUE;
     CHECK(vulkan_bench_open_with(&b, (quire_vulkan_options){.chain = &of_1_2}));
-    quire_vulkan_handles h;
-    CHECK_OK(quire_vulkan_get_handles(b.device, &h));
-    PFN_vkQueueSubmit2 submit =
-        (PFN_vkQueueSubmit2)h.get_instance_proc_addr(h.instance, "vkQueueSubmit2");
+    const quire_vulkan_handles h = vulkan_bench_handles(&b);
+    PFN_vkQueueSubmit2 submit = VULKAN_CALL(h, vkQueueSubmit2);
     CHECK_EQ(submit(h.queue, 0, NULL, VK_NULL_HANDLE), 0); /* needs synchronization2 */
     vulkan_bench_end(&b);
 }
@@ -295,7 +294,6 @@ UNIT(vulkan_open_chain, features_of_1_4_ask_for_an_instance_of_1_4)
         VkBaseOutStructure later = {.sType = (VkStructureType)55};
         const quire_vulkan_options options = {.chain = i == 1 ? NULL : &later};
         vulkan_bench b;
-        quire_vulkan_handles h;
         fv_layout layout = *fv_layout_named("amd-bar");
         layout.api_version = i == 2 ? VK_API_VERSION_1_3 : version;
         vulkan_bench_begin_with(&b,
@@ -304,7 +302,7 @@ UNIT(vulkan_open_chain, features_of_1_4_ask_for_an_instance_of_1_4)
             expect_refused(&b, options, UNSUPPORTED, "VkPhysicalDeviceVulkan14Features");
         else {
             CHECK(vulkan_bench_open_with(&b, options));
-            CHECK_OK(quire_vulkan_get_handles(b.device, &h));
+            const quire_vulkan_handles h = vulkan_bench_handles(&b);
             CHECK_EQ(h.api_version, i ? VK_API_VERSION_1_3 : version);
         }
         vulkan_bench_end(&b);

@@ -5,6 +5,7 @@
  */
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
+#include "tests/support/vulkan_native.h"
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
 #define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
@@ -16,8 +17,7 @@ static void submit_nothing(quire_device *device, VkQueue queue)
     quire_vulkan_handles h;
     const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO};
     CHECK_OK(quire_vulkan_get_handles(device, &h));
-    PFN_vkQueueSubmit submit =
-        (PFN_vkQueueSubmit)h.get_instance_proc_addr(h.instance, "vkQueueSubmit");
+    PFN_vkQueueSubmit submit = VULKAN_CALL(h, vkQueueSubmit);
     CHECK_EQ(submit(queue, 1, &info, VK_NULL_HANDLE), 0);
 }
 
@@ -99,10 +99,9 @@ UNIT(vulkan_open_queues, sparse_queue_and_wishes_share_a_family)
     static const VkQueueFlags wishes[] = {VK_QUEUE_SPARSE_BINDING_BIT};
     vulkan_bench b;
     quire_vulkan_queue queue;
-    quire_vulkan_handles h;
     vulkan_bench_begin(&b, NULL, FV_SPARSE_APART);
     CHECK(vulkan_bench_open_with(&b, (quire_vulkan_options){.queues = wishes, .queue_count = 1}));
-    CHECK_OK(quire_vulkan_get_handles(b.device, &h));
+    const quire_vulkan_handles h = vulkan_bench_handles(&b);
     CHECK_OK(quire_vulkan_get_queue(b.device, 0, &queue));
     CHECK_EQ(queue.family, h.sparse_family);
     CHECK(queue.queue != h.sparse_queue);

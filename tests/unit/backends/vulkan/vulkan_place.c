@@ -11,27 +11,15 @@
 #define KIB UINT64_C(1024)
 #define NO_ROOM QUIRE_ERROR_OUT_OF_DEVICE_MEMORY
 
-static const VkBufferCreateInfo BUFFER = {
-    .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-    .size = 64 * KIB,
-    .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-             VK_BUFFER_USAGE_TRANSFER_DST_BIT,
-};
-static const VkImageCreateInfo IMAGE = {
-    .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
-    .imageType = VK_IMAGE_TYPE_2D,
-    .format = VK_FORMAT_R8G8B8A8_UNORM,
-    .extent = {64, 64, 1},
-    .mipLevels = 1,
-    .arrayLayers = 1,
-    .samples = VK_SAMPLE_COUNT_1_BIT,
-    .usage = VK_IMAGE_USAGE_SAMPLED_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT,
-};
+static const VkBufferCreateInfo BUFFER =
+    VULKAN_BUFFER(64 * KIB, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                                VK_BUFFER_USAGE_TRANSFER_DST_BIT);
+static const VkImageCreateInfo IMAGE =
+    VULKAN_IMAGE(64, VK_IMAGE_USAGE_SAMPLED_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT);
 
 static quire_memory *begin(vulkan_bench *b, const char *layout, uint32_t flags)
 {
-    vulkan_bench_begin(b, layout, flags);
-    CHECK(vulkan_bench_open(b, NULL));
+    vulkan_bench_start(b, layout, flags);
     quire_memory *memory =
         vulkan_bench_memory(b, &(quire_memory_options){.kind.required = QUIRE_DEVICE_LOCAL});
     fv_reset_counters(b->driver);
@@ -132,27 +120,19 @@ UNIT(vulkan_place, objects_stay_within_the_budget_on_request)
 
 /* ---- objects that the caller binds ---------------------------------------------------------- */
 
-#define CALL(b, name)                                                                              \
-    ((PFN_##name)handles_of(b).get_instance_proc_addr(handles_of(b).instance, #name))
-
-static quire_vulkan_handles handles_of(vulkan_bench *b)
-{
-    quire_vulkan_handles handles;
-    CHECK_OK(quire_vulkan_get_handles(b->device, &handles));
-    return handles;
-}
+#define CALL(b, name) VULKAN_CALL(vulkan_bench_handles(b), name)
 
 static VkBuffer native_buffer(vulkan_bench *b)
 {
     VkBuffer native = VK_NULL_HANDLE;
-    CHECK_EQ(CALL(b, vkCreateBuffer)(handles_of(b).device, &BUFFER, NULL, &native), 0);
+    CHECK_EQ(CALL(b, vkCreateBuffer)(vulkan_bench_handles(b).device, &BUFFER, NULL, &native), 0);
     return native;
 }
 
 static VkImage native_image(vulkan_bench *b)
 {
     VkImage native = VK_NULL_HANDLE;
-    CHECK_EQ(CALL(b, vkCreateImage)(handles_of(b).device, &IMAGE, NULL, &native), 0);
+    CHECK_EQ(CALL(b, vkCreateImage)(vulkan_bench_handles(b).device, &IMAGE, NULL, &native), 0);
     return native;
 }
 
@@ -198,11 +178,11 @@ UNIT(vulkan_place, the_caller_binds_an_unbound_buffer)
         CHECK_OK(quire_vulkan_get_range(memory, buffer.allocation, &range));
         CHECK(fv_memory_of(b.driver, range.memory, &page));
         CHECK_EQ(page.dedicated, i != 0);
-        CHECK_EQ(CALL(&b, vkBindBufferMemory)(handles_of(&b).device, native, range.memory,
+        CHECK_EQ(CALL(&b, vkBindBufferMemory)(vulkan_bench_handles(&b).device, native, range.memory,
                                               range.memory_offset),
                  0);
         use(memory, buffer.allocation);
-        CALL(&b, vkDestroyBuffer)(handles_of(&b).device, native, NULL);
+        CALL(&b, vkDestroyBuffer)(vulkan_bench_handles(&b).device, native, NULL);
         CHECK_OK(quire_free(memory, buffer.allocation));
         vulkan_bench_end(&b);
     }
@@ -222,10 +202,10 @@ UNIT(vulkan_place, the_caller_binds_an_unbound_image)
         CHECK(!is_bound(&b, QI_VULKAN_NUMBER(native)));
         CHECK_EQ(info.dedicated, i != 0);
         CHECK_OK(quire_vulkan_get_range(memory, image.allocation, &range));
-        CHECK_EQ(CALL(&b, vkBindImageMemory)(handles_of(&b).device, native, range.memory,
+        CHECK_EQ(CALL(&b, vkBindImageMemory)(vulkan_bench_handles(&b).device, native, range.memory,
                                              range.memory_offset),
                  0);
-        CALL(&b, vkDestroyImage)(handles_of(&b).device, native, NULL);
+        CALL(&b, vkDestroyImage)(vulkan_bench_handles(&b).device, native, NULL);
         CHECK_OK(quire_free(memory, image.allocation));
         vulkan_bench_end(&b);
     }
@@ -248,7 +228,7 @@ UNIT(vulkan_place, an_object_that_is_never_bound_is_freed_like_others)
         CHECK_OK(quire_vulkan_buffer_place(memory, native, &options, &buffer));
         CHECK_OK(quire_free(memory, buffer.allocation));
         CHECK(!is_bound(&b, QI_VULKAN_NUMBER(native)));
-        CALL(&b, vkDestroyBuffer)(handles_of(&b).device, native, NULL);
+        CALL(&b, vkDestroyBuffer)(vulkan_bench_handles(&b).device, native, NULL);
         CHECK_OK(quire_stream_mark(stream, &point));
         CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
         CHECK_OK(quire_collect(memory, NULL));
@@ -267,7 +247,7 @@ UNIT(vulkan_place, an_unbound_object_that_finds_no_room_stays_the_callers)
     CHECK_FAILS(quire_vulkan_buffer_place(memory, native, &options, &buffer), NO_ROOM);
     CHECK_EQ(buffer.allocation.id, 0);
     CHECK_EQ(fv_live(b.driver, FV_BUFFER), 1);
-    CALL(&b, vkDestroyBuffer)(handles_of(&b).device, native, NULL);
+    CALL(&b, vkDestroyBuffer)(vulkan_bench_handles(&b).device, native, NULL);
     vulkan_bench_end(&b);
 }
 
@@ -304,8 +284,8 @@ UNIT(vulkan_place, unbound_is_refused_where_the_caller_cannot_bind)
     CHECK_FAILS(quire_vulkan_buffer_place(memory, native, &zero, &buffer), invalid);
     CHECK_HAS(quire_last_error(), "zeros are written after the object is bound");
     CHECK_FAILS(quire_vulkan_image_place(memory, picture, &zero, &image), invalid);
-    CALL(&b, vkDestroyBuffer)(handles_of(&b).device, native, NULL);
-    CALL(&b, vkDestroyImage)(handles_of(&b).device, picture, NULL);
+    CALL(&b, vkDestroyBuffer)(vulkan_bench_handles(&b).device, native, NULL);
+    CALL(&b, vkDestroyImage)(vulkan_bench_handles(&b).device, picture, NULL);
     CHECK_EQ(pages_made(&b), 0);
     vulkan_bench_end(&b);
 }
@@ -330,14 +310,14 @@ UNIT(vulkan_place, objects_of_the_caller_are_placed_in_the_best_memory_with_room
     CHECK(info.mappable && !(info.flags & QUIRE_DEVICE_LOCAL));
     CHECK(vulkan_buffer_of(memory, buffer) == native);
     CHECK_OK(quire_device_free(b.device, buffer.allocation));
-    CALL(&b, vkDestroyBuffer)(handles_of(&b).device, native, NULL);
+    CALL(&b, vkDestroyBuffer)(vulkan_bench_handles(&b).device, native, NULL);
 
     CHECK_OK(quire_vulkan_device_image_place(b.device, NULL, picture, NULL, &memory, &image));
     CHECK_OK(quire_memory_get_info(memory, &info));
     CHECK(info.flags & QUIRE_DEVICE_LOCAL);
     CHECK(vulkan_image_of(memory, image) == picture);
     CHECK_OK(quire_device_free(b.device, image.allocation));
-    CALL(&b, vkDestroyImage)(handles_of(&b).device, picture, NULL);
+    CALL(&b, vkDestroyImage)(vulkan_bench_handles(&b).device, picture, NULL);
 
     CHECK_OK(quire_memory_set_limit(memory, 1)); /* full: the next kind follows */
     CHECK_OK(quire_vulkan_device_buffer_place(b.device, NULL, second, NULL, &next, &buffer));
@@ -348,7 +328,7 @@ UNIT(vulkan_place, objects_of_the_caller_are_placed_in_the_best_memory_with_room
                                                  second, NULL, &next, &buffer),
                 QUIRE_ERROR_UNSUPPORTED);
     CHECK(next == NULL && !buffer.allocation.id);
-    CALL(&b, vkDestroyBuffer)(handles_of(&b).device, second, NULL);
+    CALL(&b, vkDestroyBuffer)(vulkan_bench_handles(&b).device, second, NULL);
     vulkan_bench_end(&b);
 }
 
@@ -376,6 +356,6 @@ UNIT(vulkan_place, the_tiling_of_an_image_without_a_create_info_is_an_option)
     CHECK_OK(quire_vulkan_image_place(
         memory, picture, &(quire_vulkan_object_options){.tiling = QUIRE_TILING_LINEAR}, &image));
     CHECK_OK(quire_free(memory, image.allocation));
-    CALL(&b, vkDestroyImage)(handles_of(&b).device, picture, NULL);
+    CALL(&b, vkDestroyImage)(vulkan_bench_handles(&b).device, picture, NULL);
     vulkan_bench_end(&b);
 }

@@ -7,6 +7,7 @@
 #include "quire/vulkan_sparse.h"
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
+#include "tests/support/vulkan_native.h"
 
 #define KIB UINT64_C(1024)
 #define BLOCK (64 * KIB) /* block size of the fake driver */
@@ -23,18 +24,10 @@ static const VkBufferCreateInfo PARTIAL = {
     .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
 };
 
-static quire_vulkan_handles handles_of(quire_device *device)
-{
-    quire_vulkan_handles handles;
-    CHECK_OK(quire_vulkan_get_handles(device, &handles));
-    return handles;
-}
-
 static void submit_nothing(const quire_vulkan_handles *h, VkQueue queue)
 {
     const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO};
-    PFN_vkQueueSubmit submit =
-        (PFN_vkQueueSubmit)h->get_instance_proc_addr(h->instance, "vkQueueSubmit");
+    PFN_vkQueueSubmit submit = VULKAN_CALL(*h, vkQueueSubmit);
     CHECK_EQ(submit(queue, 1, &info, VK_NULL_HANDLE), 0);
 }
 
@@ -63,7 +56,7 @@ UNIT(vulkan_queue, the_program_submits_while_other_threads_copy)
     CHECK(vulkan_bench_open(&b, NULL));
     written = vulkan_bench_memory(&b, &LOCAL);
     CHECK_OK(quire_allocate(written, &(quire_allocation_options){.size = 1000}, &target));
-    const quire_vulkan_handles h = handles_of(b.device);
+    const quire_vulkan_handles h = vulkan_bench_handles(&b);
     CHECK_EQ(pthread_create(&thread, NULL, write_often, NULL), 0);
     for (int i = 0; i < ROUNDS; i++) {
         CHECK_OK(quire_vulkan_queue_lock(b.device));
@@ -84,8 +77,7 @@ UNIT(vulkan_queue, the_lock_belongs_to_the_thread_that_took_it)
 {
     vulkan_bench b;
     pthread_t thread;
-    vulkan_bench_begin(&b, NULL, 0);
-    CHECK(vulkan_bench_open(&b, NULL));
+    vulkan_bench_start(&b, NULL, 0);
     CHECK_FAILS(quire_vulkan_queue_unlock(b.device), DENIED);
     CHECK_HAS(quire_last_error(), "does not hold");
     for (int i = 0; i < 2; i++) {
@@ -110,8 +102,7 @@ UNIT(vulkan_queue, functions_that_submit_are_refused_to_the_thread_that_holds_it
     quire_stream *stream = NULL;
     quire_vulkan_sparse *sparse = NULL, *other = NULL;
     quire_point point;
-    vulkan_bench_begin(&b, NULL, 0);
-    CHECK(vulkan_bench_open(&b, NULL));
+    vulkan_bench_start(&b, NULL, 0);
     quire_memory *memory = vulkan_bench_memory(&b, &LOCAL);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1000}, &a));
     CHECK_OK(quire_image_create(memory, &(quire_image_options){.width = 8, .height = 8}, &image));
@@ -178,19 +169,12 @@ static quire_device *wrap(vulkan_bench *b, quire_vulkan_queue queue, quire_vulka
                                                       .sparseResidencyBuffer = VK_TRUE};
     const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
                                      .pEnabledFeatures = &features};
-    const quire_vulkan_handles h = handles_of(b->device);
     quire_device *device = NULL;
-    CHECK_OK(quire_vulkan_wrap(
-        &(quire_vulkan_wrap_options){
-            .instance = h.instance,
-            .physical_device = h.physical_device,
-            .device = h.device,
-            .get_instance_proc_addr = h.get_instance_proc_addr,
-            .device_info = &info,
-            .queue = queue,
-            .sparse_queue = sparse,
-        },
-        &device));
+    quire_vulkan_wrap_options options = vulkan_bench_wrap(b);
+    options.device_info = &info;
+    options.queue = queue;
+    options.sparse_queue = sparse;
+    CHECK_OK(quire_vulkan_wrap(&options, &device));
     return device;
 }
 
@@ -198,9 +182,8 @@ UNIT(vulkan_queue, the_lock_of_a_wrapped_device_is_the_callers)
 {
     vulkan_bench b;
     gate g = {.times = 0};
-    vulkan_bench_begin(&b, NULL, 0);
-    CHECK(vulkan_bench_open(&b, NULL));
-    const quire_vulkan_handles h = handles_of(b.device);
+    vulkan_bench_start(&b, NULL, 0);
+    const quire_vulkan_handles h = vulkan_bench_handles(&b);
     const quire_vulkan_queue none = {.queue = NULL}, plain = {.queue = h.queue};
     quire_device *device = wrap(&b, guarded(h.queue, 0, &g), none);
     CHECK_OK(quire_vulkan_queue_lock(device));
@@ -256,9 +239,8 @@ UNIT(vulkan_queue, an_own_device_has_a_queue_that_binds)
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         vulkan_bench b;
         quire_vulkan_features features;
-        vulkan_bench_begin(&b, NULL, FV_SPARSE_APART | flags[i]);
-        CHECK(vulkan_bench_open(&b, NULL));
-        const quire_vulkan_handles h = handles_of(b.device);
+        vulkan_bench_start(&b, NULL, FV_SPARSE_APART | flags[i]);
+        const quire_vulkan_handles h = vulkan_bench_handles(&b);
         CHECK_EQ(h.queue_family, 0);
         CHECK_EQ(h.sparse_family, 3);
         CHECK(h.sparse_queue != NULL && h.sparse_queue != h.queue);
@@ -273,9 +255,8 @@ UNIT(vulkan_queue, an_own_device_has_a_queue_that_binds)
 UNIT(vulkan_queue, one_queue_serves_where_its_family_binds)
 {
     vulkan_bench b;
-    vulkan_bench_begin(&b, NULL, 0);
-    CHECK(vulkan_bench_open(&b, NULL));
-    CHECK(handles_of(b.device).sparse_queue == NULL);
+    vulkan_bench_start(&b, NULL, 0);
+    CHECK(vulkan_bench_handles(&b).sparse_queue == NULL);
     use_sparse(b.device);
     vulkan_bench_end(&b);
 }
@@ -284,12 +265,10 @@ UNIT(vulkan_queue, one_queue_serves_where_its_family_binds)
 UNIT(vulkan_queue, the_program_may_bind_itself)
 {
     vulkan_bench b;
-    vulkan_bench_begin(&b, NULL, FV_SPARSE_APART);
-    CHECK(vulkan_bench_open(&b, NULL));
-    const quire_vulkan_handles h = handles_of(b.device);
+    vulkan_bench_start(&b, NULL, FV_SPARSE_APART);
+    const quire_vulkan_handles h = vulkan_bench_handles(&b);
     const VkBindSparseInfo info = {.sType = VK_STRUCTURE_TYPE_BIND_SPARSE_INFO};
-    PFN_vkQueueBindSparse bind =
-        (PFN_vkQueueBindSparse)h.get_instance_proc_addr(h.instance, "vkQueueBindSparse");
+    PFN_vkQueueBindSparse bind = VULKAN_CALL(h, vkQueueBindSparse);
     CHECK_OK(quire_vulkan_queue_lock(b.device));
     CHECK_EQ(bind(h.sparse_queue, 1, &info, VK_NULL_HANDLE), 0);
     CHECK_OK(quire_vulkan_queue_unlock(b.device));
@@ -300,9 +279,8 @@ UNIT(vulkan_queue, each_wrapped_queue_has_its_own_lock)
 {
     vulkan_bench b;
     gate main = {.times = 0}, apart = {.times = 0};
-    vulkan_bench_begin(&b, NULL, FV_SPARSE_APART);
-    CHECK(vulkan_bench_open(&b, NULL));
-    const quire_vulkan_handles h = handles_of(b.device);
+    vulkan_bench_start(&b, NULL, FV_SPARSE_APART);
+    const quire_vulkan_handles h = vulkan_bench_handles(&b);
     quire_device *device = wrap(&b, guarded(h.queue, h.queue_family, &main),
                                 guarded(h.sparse_queue, h.sparse_family, &apart));
     const uint64_t binds = fv_calls(b.driver, "vkQueueBindSparse"),
@@ -313,9 +291,8 @@ UNIT(vulkan_queue, each_wrapped_queue_has_its_own_lock)
     CHECK_OK(quire_device_destroy(&device));
     /* the same queue twice: one lock */
     vulkan_bench_end(&b);
-    vulkan_bench_begin(&b, NULL, 0);
-    CHECK(vulkan_bench_open(&b, NULL));
-    const quire_vulkan_handles one = handles_of(b.device);
+    vulkan_bench_start(&b, NULL, 0);
+    const quire_vulkan_handles one = vulkan_bench_handles(&b);
     gate unused = {.times = 0};
     device = wrap(&b, guarded(one.queue, 0, &main), guarded(one.queue, 0, &unused));
     use_sparse(device);
@@ -330,9 +307,8 @@ UNIT(vulkan_queue, a_device_without_a_queue_that_binds_names_the_option)
     quire_memory *memory = NULL;
     quire_vulkan_sparse *sparse = NULL;
     quire_vulkan_features features;
-    vulkan_bench_begin(&b, NULL, FV_SPARSE_APART);
-    CHECK(vulkan_bench_open(&b, NULL));
-    const quire_vulkan_handles h = handles_of(b.device);
+    vulkan_bench_start(&b, NULL, FV_SPARSE_APART);
+    const quire_vulkan_handles h = vulkan_bench_handles(&b);
     const quire_vulkan_queue none = {.queue = NULL},
                              apart = {.queue = h.sparse_queue, .family = h.sparse_family};
     quire_device *device =
@@ -359,16 +335,11 @@ UNIT(vulkan_queue, half_a_lock_of_the_sparse_queue_is_refused)
 {
     vulkan_bench b;
     quire_device *device = NULL;
-    vulkan_bench_begin(&b, NULL, FV_SPARSE_APART);
-    CHECK(vulkan_bench_open(&b, NULL));
-    const quire_vulkan_handles h = handles_of(b.device);
-    quire_vulkan_wrap_options options = {
-        .instance = h.instance,
-        .physical_device = h.physical_device,
-        .device = h.device,
-        .get_instance_proc_addr = h.get_instance_proc_addr,
-        .sparse_queue = {.queue = h.sparse_queue, .family = h.sparse_family, .lock = hold},
-    };
+    vulkan_bench_start(&b, NULL, FV_SPARSE_APART);
+    const quire_vulkan_handles h = vulkan_bench_handles(&b);
+    quire_vulkan_wrap_options options = vulkan_bench_wrap(&b);
+    options.sparse_queue =
+        (quire_vulkan_queue){.queue = h.sparse_queue, .family = h.sparse_family, .lock = hold};
     CHECK_FAILS(quire_vulkan_wrap(&options, &device), INVALID);
     options.sparse_queue = (quire_vulkan_queue){.lock = hold, .unlock = let_go};
     CHECK_FAILS(quire_vulkan_wrap(&options, &device), INVALID);

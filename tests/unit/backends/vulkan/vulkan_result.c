@@ -65,8 +65,7 @@ UNIT(vulkan_result, a_failed_wait_is_tried_eight_times)
         const char bytes[100] = "staged";
         quire_allocation made;
         vulkan_bench b;
-        vulkan_bench_begin(&b, NULL, 0);
-        CHECK(vulkan_bench_open(&b, NULL));
+        vulkan_bench_start(&b, NULL, 0);
         quire_memory *memory =
             vulkan_bench_memory(&b, &(quire_memory_options){.kind.required = QUIRE_DEVICE_LOCAL});
         CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 100}, &made));

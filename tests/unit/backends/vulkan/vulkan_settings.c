@@ -6,6 +6,7 @@
 
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
+#include "tests/support/vulkan_native.h"
 
 static const quire_memory_options LOCAL = {.kind.required = QUIRE_DEVICE_LOCAL};
 
@@ -23,8 +24,7 @@ UNIT(vulkan_settings, priorities_of_an_own_device_change)
     quire_vulkan_range range;
     fv_memory_info page;
     vulkan_bench b;
-    vulkan_bench_begin(&b, "amd-rebar", 0);
-    CHECK(vulkan_bench_open(&b, NULL));
+    vulkan_bench_start(&b, "amd-rebar", 0);
     quire_memory *memory = vulkan_bench_memory(&b, &LOCAL);
     quire_allocation a = allocate(memory);
     CHECK_OK(quire_vulkan_get_range(memory, a, &range));
@@ -41,8 +41,7 @@ UNIT(vulkan_settings, priorities_of_an_own_device_change)
 UNIT(vulkan_settings, priorities_do_not_change_without_the_feature)
 {
     vulkan_bench b;
-    vulkan_bench_begin(&b, "amd-bar", 0);
-    CHECK(vulkan_bench_open(&b, NULL));
+    vulkan_bench_start(&b, "amd-bar", 0);
     quire_memory *memory = vulkan_bench_memory(&b, &LOCAL);
     CHECK_FAILS(quire_vulkan_set_priority(memory, allocate(memory), 0.25f),
                 QUIRE_ERROR_UNSUPPORTED);
@@ -64,19 +63,12 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL ask_next(VkDevice device, const 
 /* Like a layer: the backend calls the functions of the given get_device_proc_addr. */
 UNIT(vulkan_settings, functions_come_from_the_next_layer_where_it_is_given)
 {
-    quire_vulkan_handles h;
     vulkan_bench b;
-    vulkan_bench_begin(&b, NULL, 0);
-    CHECK(vulkan_bench_open(&b, NULL));
-    CHECK_OK(quire_vulkan_get_handles(b.device, &h));
-    next_one = (PFN_vkGetDeviceProcAddr)h.get_instance_proc_addr(h.instance, "vkGetDeviceProcAddr");
-    const quire_vulkan_wrap_options options = {
-        .instance = h.instance,
-        .physical_device = h.physical_device,
-        .device = h.device,
-        .get_instance_proc_addr = h.get_instance_proc_addr,
-        .get_device_proc_addr = ask_next,
-    };
+    vulkan_bench_start(&b, NULL, 0);
+    const quire_vulkan_handles h = vulkan_bench_handles(&b);
+    next_one = VULKAN_CALL(h, vkGetDeviceProcAddr);
+    quire_vulkan_wrap_options options = vulkan_bench_wrap(&b);
+    options.get_device_proc_addr = ask_next;
     quire_device *device = NULL;
     quire_memory *memory = NULL;
     asked = 0;

@@ -7,6 +7,7 @@
 #include "backends/vulkan/sparse.h"
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
+#include "tests/support/vulkan_native.h"
 
 #define KIB UINT64_C(1024)
 #define BLOCK (64 * KIB) /* block size of the fake driver */
@@ -43,8 +44,7 @@ static const VkImageCreateInfo PICTURE = {
 
 static quire_memory *begin(vulkan_bench *b, const quire_memory_options *options)
 {
-    vulkan_bench_begin(b, NULL, 0);
-    CHECK(vulkan_bench_open(b, NULL));
+    vulkan_bench_start(b, NULL, 0);
     return vulkan_bench_memory(b, options);
 }
 
@@ -107,18 +107,14 @@ static uint64_t live_allocations(quire_memory *memory)
 
 /* ---- what the device does with it ------------------------------------------------------------ */
 
-#define OF(h, name) ((PFN_##name)(h)->get_instance_proc_addr((h)->instance, #name))
-
 /* Fills a range of a buffer with a command. */
 static void fill(vulkan_bench *b, VkBuffer buffer, uint64_t offset, uint64_t size, uint32_t word)
 {
-    quire_vulkan_handles handles;
-    CHECK_OK(quire_vulkan_get_handles(b->device, &handles));
-    const quire_vulkan_handles *h = &handles;
+    const quire_vulkan_handles h = vulkan_bench_handles(b);
     const VkCommandPoolCreateInfo pool_info = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-                                               .queueFamilyIndex = h->queue_family};
+                                               .queueFamilyIndex = h.queue_family};
     VkCommandPool pool;
-    CHECK_EQ(OF(h, vkCreateCommandPool)(h->device, &pool_info, NULL, &pool), 0);
+    CHECK_EQ(VULKAN_CALL(h, vkCreateCommandPool)(h.device, &pool_info, NULL, &pool), 0);
     const VkCommandBufferAllocateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
         .commandPool = pool,
@@ -129,16 +125,16 @@ static void fill(vulkan_bench *b, VkBuffer buffer, uint64_t offset, uint64_t siz
         .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
     };
     VkCommandBuffer commands;
-    CHECK_EQ(OF(h, vkAllocateCommandBuffers)(h->device, &info, &commands), 0);
-    CHECK_EQ(OF(h, vkBeginCommandBuffer)(commands, &once), 0);
-    OF(h, vkCmdFillBuffer)(commands, buffer, offset, size, word);
-    CHECK_EQ(OF(h, vkEndCommandBuffer)(commands), 0);
+    CHECK_EQ(VULKAN_CALL(h, vkAllocateCommandBuffers)(h.device, &info, &commands), 0);
+    CHECK_EQ(VULKAN_CALL(h, vkBeginCommandBuffer)(commands, &once), 0);
+    VULKAN_CALL(h, vkCmdFillBuffer)(commands, buffer, offset, size, word);
+    CHECK_EQ(VULKAN_CALL(h, vkEndCommandBuffer)(commands), 0);
     const VkSubmitInfo submit = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
                                  .commandBufferCount = 1,
                                  .pCommandBuffers = &commands};
-    CHECK_EQ(OF(h, vkQueueSubmit)(h->queue, 1, &submit, VK_NULL_HANDLE), 0);
-    CHECK_EQ(OF(h, vkQueueWaitIdle)(h->queue), 0);
-    OF(h, vkDestroyCommandPool)(h->device, pool, NULL);
+    CHECK_EQ(VULKAN_CALL(h, vkQueueSubmit)(h.queue, 1, &submit, VK_NULL_HANDLE), 0);
+    CHECK_EQ(VULKAN_CALL(h, vkQueueWaitIdle)(h.queue), 0);
+    VULKAN_CALL(h, vkDestroyCommandPool)(h.device, pool, NULL);
 }
 
 static uint32_t word_of(quire_vulkan_sparse *sparse, uint64_t offset)
@@ -185,8 +181,7 @@ UNIT(vulkan_sparse, it_is_placed_by_every_fit_in_pages_of_any_size)
     static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY,
                                      QUIRE_FIT_LINEAR};
     vulkan_bench b;
-    vulkan_bench_begin(&b, NULL, 0);
-    CHECK(vulkan_bench_open(&b, NULL));
+    vulkan_bench_start(&b, NULL, 0);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (size_t k = 0; k < sizeof fits / sizeof *fits; k++) {
             quire_memory *memory = NULL;
@@ -298,9 +293,7 @@ UNIT(vulkan_sparse, images_keep_the_granularity_to_their_neighbours)
     quire_vulkan_sparse *sparse = NULL;
     fv_layout layout = *fv_layout_named("amd-bar");
     layout.granularity = 2 * BLOCK;
-    b = (vulkan_bench){.descriptor = -1};
-    b.driver = fv_create(&(fv_options){.layouts = {&layout}});
-    test_memory_init(&b.host_memory);
+    vulkan_bench_begin_with(&b, &(fv_options){.layouts = {&layout}});
     CHECK(vulkan_bench_open(&b, NULL));
     quire_memory *memory = vulkan_bench_memory(&b, &LOCAL);
     VkImageCreateInfo info = PICTURE;
@@ -443,10 +436,10 @@ static void *bind_and_copy(void *argument)
    on the queue. */
 UNIT(vulkan_sparse, different_objects_and_copies_take_turns_at_the_queue)
 {
-    vulkan_bench b = {.descriptor = -1};
+    vulkan_bench b;
     pthread_t threads[THREADS];
-    b.driver = fv_create(&(fv_options){.layouts = {fv_layout_named("amd-bar")}, .linger_us = 50});
-    test_memory_init(&b.host_memory);
+    vulkan_bench_begin_with(
+        &b, &(fv_options){.layouts = {fv_layout_named("amd-bar")}, .linger_us = 50});
     CHECK(vulkan_bench_open(&b, NULL));
     quire_memory *memory = vulkan_bench_memory(&b, &LOCAL);
     for (int i = 0; i < THREADS; i++)
@@ -608,8 +601,7 @@ UNIT(vulkan_sparse, regions_are_checked)
    they are in use. */
 static quire_memory *begin_late(vulkan_bench *b)
 {
-    vulkan_bench_begin(b, NULL, FV_LATE);
-    CHECK(vulkan_bench_open(b, NULL));
+    vulkan_bench_start(b, NULL, FV_LATE);
     quire_memory *memory = NULL;
     CHECK_OK(quire_memory_create(b->device, &LOCAL, &memory));
     return memory;
@@ -742,8 +734,7 @@ UNIT(vulkan_sparse, of_a_lost_device_nothing_is_waited_for)
 UNIT(vulkan_sparse, a_memory_is_busy_with_an_object_of_which_nothing_is_bound)
 {
     vulkan_bench b;
-    vulkan_bench_begin(&b, NULL, 0);
-    CHECK(vulkan_bench_open(&b, NULL));
+    vulkan_bench_start(&b, NULL, 0);
     quire_memory *memory = NULL;
     CHECK_OK(quire_memory_create(b.device, &LOCAL, &memory));
     quire_vulkan_sparse *one = make(memory, &PARTIAL), *other = NULL;
@@ -763,8 +754,7 @@ UNIT(vulkan_sparse, a_memory_is_busy_with_an_object_of_which_nothing_is_bound)
 UNIT(vulkan_sparse, destroy_all_ends_it_too)
 {
     vulkan_bench b;
-    vulkan_bench_begin(&b, NULL, 0);
-    CHECK(vulkan_bench_open(&b, NULL));
+    vulkan_bench_start(&b, NULL, 0);
     quire_memory *memory = NULL;
     CHECK_OK(quire_memory_create(b.device, &LOCAL, &memory));
     make(memory, &PARTIAL);
@@ -805,19 +795,12 @@ UNIT(vulkan_sparse, a_mapped_part_keeps_it)
 static quire_device *wrap(vulkan_bench *b, const VkPhysicalDeviceFeatures *features,
                           quire_vulkan_queue queue)
 {
-    quire_vulkan_handles h;
     quire_device *device = NULL;
-    CHECK_OK(quire_vulkan_get_handles(b->device, &h));
     const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
                                      .pEnabledFeatures = features};
-    quire_vulkan_wrap_options options = {
-        .instance = h.instance,
-        .physical_device = h.physical_device,
-        .device = h.device,
-        .get_instance_proc_addr = h.get_instance_proc_addr,
-        .device_info = &info,
-        .queue = queue,
-    };
+    quire_vulkan_wrap_options options = vulkan_bench_wrap(b);
+    options.device_info = &info;
+    options.queue = queue;
     CHECK_OK(quire_vulkan_wrap(&options, &device));
     return device;
 }
@@ -845,9 +828,8 @@ UNIT(vulkan_sparse, what_the_device_lacks_is_named)
     const VkPhysicalDeviceFeatures all = {.sparseBinding = VK_TRUE,
                                           .sparseResidencyBuffer = VK_TRUE};
     vulkan_bench b;
-    quire_vulkan_handles h;
     begin(&b, &LOCAL);
-    CHECK_OK(quire_vulkan_get_handles(b.device, &h));
+    const quire_vulkan_handles h = vulkan_bench_handles(&b);
     const quire_vulkan_queue queue = {.queue = h.queue, .family = h.queue_family};
     refused_on(&b, NULL, queue, &WHOLE, "sparseBinding");
     refused_on(&b, &none, queue, &WHOLE, "sparseBinding");

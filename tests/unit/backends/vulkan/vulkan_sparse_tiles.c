@@ -29,8 +29,7 @@ enum { DEPTH_TILES = 12 + 4, STENCIL_TILES = 4 }; /* of a layer */
 static quire_vulkan_sparse *make(vulkan_bench *b, uint32_t flags, const VkImageCreateInfo *info)
 {
     quire_vulkan_sparse *sparse = NULL;
-    vulkan_bench_begin(b, NULL, flags);
-    CHECK(vulkan_bench_open(b, NULL));
+    vulkan_bench_start(b, NULL, flags);
     quire_memory *memory =
         vulkan_bench_memory(b, &(quire_memory_options){.kind.required = QUIRE_DEVICE_LOCAL,
                                                        .pages = {.page_size = 1 << 20}});

@@ -25,8 +25,7 @@ static unsigned char in[1000], out[1000];
 
 static void begin_with(const char *layout, uint32_t flags)
 {
-    vulkan_bench_begin(&b, layout, flags);
-    CHECK(vulkan_bench_open(&b, NULL));
+    vulkan_bench_start(&b, layout, flags);
     device = b.device;
     memory = vulkan_bench_memory(&b, &(quire_memory_options){.pages = {.page_size = 64 * KIB}});
     CHECK_OK(quire_vulkan_get_handles(device, &handles));

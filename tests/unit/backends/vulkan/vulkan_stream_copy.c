@@ -289,10 +289,9 @@ UNIT(vulkan_stream_copy, a_device_lost_in_the_middle_gives_everything_back)
 /* The stream is destroyed while its work waits for a value of the caller's: its ring stays. */
 UNIT(vulkan_stream_copy, a_stream_is_busy_until_its_copy_is_done)
 {
-    quire_vulkan_handles handles;
     quire_stream *theirs = NULL;
     begin();
-    CHECK_OK(quire_vulkan_get_handles(b.device, &handles));
+    const quire_vulkan_handles handles = vulkan_bench_handles(&b);
     VkSemaphore semaphore = timeline_make(&handles);
     CHECK_OK(quire_vulkan_stream_wrap(
         b.device, &(quire_vulkan_stream_options){.semaphore = semaphore}, &theirs));

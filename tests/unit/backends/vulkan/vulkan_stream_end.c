@@ -18,8 +18,7 @@ static quire_vulkan_handles handles;
 
 static void begin(void)
 {
-    vulkan_bench_begin(&b, NULL, 0);
-    CHECK(vulkan_bench_open(&b, NULL));
+    vulkan_bench_start(&b, NULL, 0);
     device = b.device;
     memory = vulkan_bench_memory(&b, &(quire_memory_options){.pages = {.page_size = 64 * KIB}});
     CHECK_OK(quire_vulkan_get_handles(device, &handles));

@@ -98,8 +98,7 @@ UNIT(vulkan_zero, an_image_with_a_required_page_gets_zeros)
     CHECK_OK(quire_image_create(memory, &zero, &image));
     CHECK(is_made_with_zeros(&b, memory, image.allocation));
     vulkan_bench_end(&b);
-    vulkan_bench_begin(&b, "amd-rebar", FV_REQUIRE_DEDICATED);
-    CHECK(vulkan_bench_open(&b, NULL));
+    vulkan_bench_start(&b, "amd-rebar", FV_REQUIRE_DEDICATED);
     CHECK_FAILS(quire_image_create(vulkan_bench_memory(&b, &LOCAL), &zero, &image),
                 QUIRE_ERROR_UNSUPPORTED);
     vulkan_bench_end(&b);

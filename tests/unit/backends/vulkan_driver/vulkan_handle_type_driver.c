@@ -6,24 +6,13 @@
 
 #include "quire/vulkan_sparse.h"
 #include "tests/support/real_vulkan.h"
+#include "tests/support/vulkan_native.h"
 
 #define OPAQUE VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT
-#define STORAGE VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
 #define KIB UINT64_C(1024)
 
-static const VkBufferCreateInfo BUFFER = {
-    .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = 1000, .usage = STORAGE};
-
-static const VkImageCreateInfo IMAGE = {
-    .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
-    .imageType = VK_IMAGE_TYPE_2D,
-    .format = VK_FORMAT_R8G8B8A8_UNORM,
-    .extent = {64, 32, 1},
-    .mipLevels = 1,
-    .arrayLayers = 1,
-    .samples = VK_SAMPLE_COUNT_1_BIT,
-    .usage = VK_IMAGE_USAGE_SAMPLED_BIT,
-};
+static const VkBufferCreateInfo BUFFER = VULKAN_BUFFER(1000, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
+static const VkImageCreateInfo IMAGE = VULKAN_IMAGE(64, VK_IMAGE_USAGE_SAMPLED_BIT);
 
 /* Returns a memory that is exported by descriptors. NULL: the test is skipped. */
 static quire_memory *begin(real_vulkan *r)
