@@ -4,11 +4,9 @@
 #ifndef QUIRE_TESTS_SUPPORT_VULKAN_TIMELINE_H
 #define QUIRE_TESTS_SUPPORT_VULKAN_TIMELINE_H
 
-#include "quire/vulkan.h"
-#include "tests/support/check.h"
+#include "tests/support/vulkan_native.h"
 
-#define TIMELINE_CALL(handles, name)                                                               \
-    ((PFN_##name)(handles)->get_instance_proc_addr((handles)->instance, #name))
+#define TIMELINE_CALL(handles, name) VULKAN_CALL(*(handles), name)
 
 static inline VkSemaphore timeline_make(const quire_vulkan_handles *handles)
 {

@@ -166,20 +166,10 @@ VkResult fv_vkCreateBuffer(VkDevice handle, const VkBufferCreateInfo *info,
     return result;
 }
 
-void fv_vkDestroyBuffer(VkDevice handle, VkBuffer buffer_handle,
-                        const VkAllocationCallbacks *callbacks)
+void fv_vkDestroyBuffer(VkDevice device, VkBuffer buffer, const VkAllocationCallbacks *callbacks)
 {
-    fv_device *device = (fv_device *)handle;
-    fv_driver *driver = fv_driver_of(device);
     (void)callbacks;
-    fv_claim_handle(driver, FV_CALL_vkDestroyBuffer, (uint64_t)buffer_handle);
-    (void)fv_enter(driver, FV_CALL_vkDestroyBuffer);
-    fv_buffer *buffer =
-        buffer_handle ? FV_FIND(device, vkDestroyBuffer, FV_BUFFER, buffer_handle) : NULL;
-    if (buffer)
-        fv_resource_end(&buffer->resource, FV_CALL_vkDestroyBuffer);
-    fv_leave(driver);
-    fv_release_handle(driver, (uint64_t)buffer_handle);
+    fv_resource_destroy((fv_device *)device, FV_CALL_vkDestroyBuffer, FV_BUFFER, (uint64_t)buffer);
 }
 
 /* ---- requirements ------------------------------------------------------------------------- */

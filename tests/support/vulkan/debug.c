@@ -12,38 +12,37 @@ typedef struct fv_messenger {
     VkDebugUtilsMessengerCreateInfoEXT info;
 } fv_messenger;
 
+/* The kinds that Vulkan has a type for. */
+static const struct {
+    VkObjectType type;
+    fv_kind kind;
+} KINDS[] = {
+#define KIND(type, kind)                                                                           \
+    {                                                                                              \
+        VK_OBJECT_TYPE_##type, FV_##kind                                                           \
+    }
+    KIND(INSTANCE, INSTANCE),
+    KIND(PHYSICAL_DEVICE, PHYSICAL_DEVICE),
+    KIND(DEVICE, DEVICE),
+    KIND(QUEUE, QUEUE),
+    KIND(COMMAND_BUFFER, COMMAND_BUFFER),
+    KIND(COMMAND_POOL, COMMAND_POOL),
+    KIND(DEVICE_MEMORY, MEMORY),
+    KIND(BUFFER, BUFFER),
+    KIND(IMAGE, IMAGE),
+    KIND(IMAGE_VIEW, IMAGE_VIEW),
+    KIND(SAMPLER, SAMPLER),
+    KIND(FENCE, FENCE),
+    KIND(SEMAPHORE, SEMAPHORE),
+#undef KIND
+};
+
 static fv_kind kind_of(VkObjectType type)
 {
-    switch ((int)type) {
-    case VK_OBJECT_TYPE_INSTANCE:
-        return FV_INSTANCE;
-    case VK_OBJECT_TYPE_PHYSICAL_DEVICE:
-        return FV_PHYSICAL_DEVICE;
-    case VK_OBJECT_TYPE_DEVICE:
-        return FV_DEVICE;
-    case VK_OBJECT_TYPE_QUEUE:
-        return FV_QUEUE;
-    case VK_OBJECT_TYPE_COMMAND_BUFFER:
-        return FV_COMMAND_BUFFER;
-    case VK_OBJECT_TYPE_COMMAND_POOL:
-        return FV_COMMAND_POOL;
-    case VK_OBJECT_TYPE_DEVICE_MEMORY:
-        return FV_MEMORY;
-    case VK_OBJECT_TYPE_BUFFER:
-        return FV_BUFFER;
-    case VK_OBJECT_TYPE_IMAGE:
-        return FV_IMAGE;
-    case VK_OBJECT_TYPE_IMAGE_VIEW:
-        return FV_IMAGE_VIEW;
-    case VK_OBJECT_TYPE_SAMPLER:
-        return FV_SAMPLER;
-    case VK_OBJECT_TYPE_FENCE:
-        return FV_FENCE;
-    case VK_OBJECT_TYPE_SEMAPHORE:
-        return FV_SEMAPHORE;
-    default:
-        return FV_KINDS;
-    }
+    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
+        if (KINDS[i].type == type)
+            return KINDS[i].kind;
+    return FV_KINDS;
 }
 
 /* Physical devices and queues are members of other objects and not in the table. */

@@ -181,19 +181,10 @@ VkResult fv_vkCreateImage(VkDevice handle, const VkImageCreateInfo *info,
     return result;
 }
 
-void fv_vkDestroyImage(VkDevice handle, VkImage image_handle,
-                       const VkAllocationCallbacks *callbacks)
+void fv_vkDestroyImage(VkDevice device, VkImage image, const VkAllocationCallbacks *callbacks)
 {
-    fv_device *device = (fv_device *)handle;
-    fv_driver *driver = fv_driver_of(device);
     (void)callbacks;
-    fv_claim_handle(driver, FV_CALL_vkDestroyImage, (uint64_t)image_handle);
-    (void)fv_enter(driver, FV_CALL_vkDestroyImage);
-    fv_image *image = image_handle ? FV_FIND(device, vkDestroyImage, FV_IMAGE, image_handle) : NULL;
-    if (image)
-        fv_resource_end(&image->resource, FV_CALL_vkDestroyImage);
-    fv_leave(driver);
-    fv_release_handle(driver, (uint64_t)image_handle);
+    fv_resource_destroy((fv_device *)device, FV_CALL_vkDestroyImage, FV_IMAGE, (uint64_t)image);
 }
 
 /* ---- requirements ------------------------------------------------------------------------- */

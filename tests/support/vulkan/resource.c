@@ -107,6 +107,18 @@ void fv_resource_end(fv_resource *resource, fv_call call)
     fv_object_end(&resource->object);
 }
 
+void fv_resource_destroy(fv_device *device, fv_call call, fv_kind kind, uint64_t handle)
+{
+    fv_driver *driver = fv_driver_of(device);
+    fv_claim_handle(driver, call, handle);
+    (void)fv_enter(driver, call);
+    fv_resource *resource = handle ? fv_object_find(device, call, kind, handle) : NULL;
+    if (resource)
+        fv_resource_end(resource, call);
+    fv_leave(driver);
+    fv_release_handle(driver, handle);
+}
+
 fv_place fv_place_of(fv_driver *driver, uint64_t handle)
 {
     fv_place place = {0};

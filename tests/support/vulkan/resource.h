@@ -113,6 +113,8 @@ void fv_tell_requirements(const fv_resource *resource, VkMemoryRequirements2 *ou
 void fv_requirements_of(fv_device *device, fv_call call, fv_kind kind, uint64_t handle,
                         VkMemoryRequirements2 *out);
 
+/* The calls that destroy a buffer or an image. */
+void fv_resource_destroy(fv_device *device, fv_call call, fv_kind kind, uint64_t handle);
 void fv_resource_end(fv_resource *resource, fv_call call);
 
 /* bind.c: adds to and removes from a memory's list. */

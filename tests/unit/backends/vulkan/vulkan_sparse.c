@@ -7,7 +7,7 @@
 #include "backends/vulkan/sparse.h"
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
-#include "tests/support/vulkan_native.h"
+#include "tests/support/vulkan_commands.h"
 
 #define KIB UINT64_C(1024)
 #define BLOCK (64 * KIB) /* block size of the fake driver */
@@ -57,33 +57,19 @@ static quire_vulkan_sparse *make(quire_memory *memory, const VkBufferCreateInfo 
     return sparse;
 }
 
-static quire_vulkan_sparse_info info_of(quire_vulkan_sparse *sparse)
-{
-    quire_vulkan_sparse_info info;
-    CHECK_OK(quire_vulkan_sparse_get_info(sparse, &info));
-    return info;
-}
-
-static quire_vulkan_part part_at(quire_vulkan_sparse *sparse, uint64_t offset)
-{
-    quire_vulkan_part part;
-    CHECK_OK(quire_vulkan_sparse_get_part(sparse, offset, &part));
-    return part;
-}
-
 /* Checks that the parts are contiguous and consist of blocks of a page. Returns the number of bound
    parts. */
 static uint32_t check_parts(quire_vulkan_sparse *sparse)
 {
-    quire_vulkan_sparse_info info = info_of(sparse);
+    quire_vulkan_sparse_info info = sparse_info(sparse);
     uint32_t parts = 0, bound = 0;
     uint64_t bytes = 0;
     for (uint64_t at = 0; at < info.size; parts++) {
-        quire_vulkan_part part = part_at(sparse, at);
+        quire_vulkan_part part = sparse_part(sparse, at);
         quire_allocation_info place;
         CHECK_EQ(part.offset, at);
         CHECK(part.size > 0 && part.size <= info.size - at);
-        CHECK_EQ(part_at(sparse, at + part.size - 1).offset, at);
+        CHECK_EQ(sparse_part(sparse, at + part.size - 1).offset, at);
         at += part.size;
         if (!part.allocation.id)
             continue;
@@ -105,43 +91,12 @@ static uint64_t live_allocations(quire_memory *memory)
     return stats.allocation_count;
 }
 
-/* ---- what the device does with it ------------------------------------------------------------ */
-
-/* Fills a range of a buffer with a command. */
-static void fill(vulkan_bench *b, VkBuffer buffer, uint64_t offset, uint64_t size, uint32_t word)
-{
-    const quire_vulkan_handles h = vulkan_bench_handles(b);
-    const VkCommandPoolCreateInfo pool_info = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-                                               .queueFamilyIndex = h.queue_family};
-    VkCommandPool pool;
-    CHECK_EQ(VULKAN_CALL(h, vkCreateCommandPool)(h.device, &pool_info, NULL, &pool), 0);
-    const VkCommandBufferAllocateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-        .commandPool = pool,
-        .commandBufferCount = 1,
-    };
-    const VkCommandBufferBeginInfo once = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
-        .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
-    };
-    VkCommandBuffer commands;
-    CHECK_EQ(VULKAN_CALL(h, vkAllocateCommandBuffers)(h.device, &info, &commands), 0);
-    CHECK_EQ(VULKAN_CALL(h, vkBeginCommandBuffer)(commands, &once), 0);
-    VULKAN_CALL(h, vkCmdFillBuffer)(commands, buffer, offset, size, word);
-    CHECK_EQ(VULKAN_CALL(h, vkEndCommandBuffer)(commands), 0);
-    const VkSubmitInfo submit = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-                                 .commandBufferCount = 1,
-                                 .pCommandBuffers = &commands};
-    CHECK_EQ(VULKAN_CALL(h, vkQueueSubmit)(h.queue, 1, &submit, VK_NULL_HANDLE), 0);
-    CHECK_EQ(VULKAN_CALL(h, vkQueueWaitIdle)(h.queue), 0);
-    VULKAN_CALL(h, vkDestroyCommandPool)(h.device, pool, NULL);
-}
-
 static uint32_t word_of(quire_vulkan_sparse *sparse, uint64_t offset)
 {
-    quire_vulkan_part part = part_at(sparse, offset);
+    quire_vulkan_part part = sparse_part(sparse, offset);
     uint32_t word = 0;
-    CHECK_OK(quire_read(info_of(sparse).memory, part.allocation, offset - part.offset, &word, 4));
+    CHECK_OK(
+        quire_read(sparse_info(sparse).memory, part.allocation, offset - part.offset, &word, 4));
     return word;
 }
 
@@ -152,7 +107,7 @@ UNIT(vulkan_sparse, a_buffer_larger_than_a_page_fills_pages)
     vulkan_bench b;
     quire_memory *memory = begin(&b, &LOCAL);
     quire_vulkan_sparse *sparse = make(memory, &WHOLE);
-    quire_vulkan_sparse_info info = info_of(sparse);
+    quire_vulkan_sparse_info info = sparse_info(sparse);
     quire_memory_info pages;
     CHECK(info.buffer != VK_NULL_HANDLE && info.image == VK_NULL_HANDLE);
     CHECK(info.memory == memory && !info.residency);
@@ -164,8 +119,9 @@ UNIT(vulkan_sparse, a_buffer_larger_than_a_page_fills_pages)
     CHECK_OK(quire_memory_get_info(memory, &pages));
     CHECK_EQ(pages.page_count, 4); /* the parts fill the pages */
     for (uint64_t at = 0; at < info.size; at += BLOCK)
-        fill(&b, info.buffer, at, at + BLOCK < WHOLE.size ? BLOCK : WHOLE.size - at,
-             (uint32_t)(at / BLOCK + 7));
+        vulkan_commands_fill(b.device, info.buffer, at,
+                             at + BLOCK < WHOLE.size ? BLOCK : WHOLE.size - at,
+                             (uint32_t)(at / BLOCK + 7));
     for (uint64_t at = 0; at < info.size; at += BLOCK)
         CHECK_EQ(word_of(sparse, at), at / BLOCK + 7);
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
@@ -193,7 +149,7 @@ UNIT(vulkan_sparse, it_is_placed_by_every_fit_in_pages_of_any_size)
             uint32_t parts = check_parts(sparse);
             CHECK(parts == 1 || sizes[i] < 1024 * KIB);
             CHECK(parts <= 16);
-            fill(&b, info_of(sparse).buffer, 0, VK_WHOLE_SIZE, 6);
+            vulkan_commands_fill(b.device, sparse_info(sparse).buffer, 0, VK_WHOLE_SIZE, 6);
             for (uint64_t at = 0; at < WHOLE.size; at += BLOCK)
                 CHECK_EQ(word_of(sparse, at), 6);
             CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
@@ -225,13 +181,13 @@ UNIT(vulkan_sparse, its_parts_have_its_name_and_can_be_written)
     char name[16];
     quire_memory *memory = begin(&b, &LOCAL);
     quire_vulkan_sparse *sparse = make(memory, &WHOLE);
-    quire_vulkan_part part = part_at(sparse, 300 * KIB);
+    quire_vulkan_part part = sparse_part(sparse, 300 * KIB);
     const uint32_t word = 99;
     CHECK_EQ(part.offset, 256 * KIB);
     CHECK_OK(quire_allocation_get_name(memory, part.allocation, name, sizeof name));
     CHECK_STR(name, "field");
     CHECK_OK(quire_write(memory, part.allocation, 0, &word, 4));
-    fill(&b, info_of(sparse).buffer, 256 * KIB + 4, 4, 5);
+    vulkan_commands_fill(b.device, sparse_info(sparse).buffer, 256 * KIB + 4, 4, 5);
     CHECK_EQ(word_of(sparse, 256 * KIB), 99);
     CHECK_EQ(word_of(sparse, 256 * KIB + 4), 5);
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
@@ -257,7 +213,7 @@ UNIT(vulkan_sparse, it_takes_what_others_have_left)
     quire_vulkan_sparse *sparse = make(memory, &info);
     CHECK_EQ(check_parts(sparse), 4);
     CHECK(quire_last_result() == QUIRE_SUCCESS); /* failed attempts do not change the last error */
-    fill(&b, info_of(sparse).buffer, 0, info.size, 3);
+    vulkan_commands_fill(b.device, sparse_info(sparse).buffer, 0, info.size, 3);
     for (int i = 0; i < 4; i++)
         CHECK_EQ(word_of(sparse, (uint64_t)i * BLOCK), 3);
     quire_vulkan_sparse *none = NULL;
@@ -277,7 +233,7 @@ UNIT(vulkan_sparse, an_image_is_bound_whole_as_well)
     quire_vulkan_sparse *sparse = NULL;
     quire_memory *memory = begin(&b, &LOCAL);
     CHECK_OK(quire_vulkan_sparse_image_create(memory, &PICTURE, NULL, &sparse));
-    quire_vulkan_sparse_info info = info_of(sparse);
+    quire_vulkan_sparse_info info = sparse_info(sparse);
     CHECK(info.image != VK_NULL_HANDLE && info.buffer == VK_NULL_HANDLE);
     CHECK_EQ(info.size, 1024 * KIB);
     CHECK_EQ(info.aspect_count, 0);
@@ -299,9 +255,9 @@ UNIT(vulkan_sparse, images_keep_the_granularity_to_their_neighbours)
     VkImageCreateInfo info = PICTURE;
     info.extent.height = 224; /* 7 blocks */
     CHECK_OK(quire_vulkan_sparse_image_create(memory, &info, NULL, &sparse));
-    CHECK_EQ(info_of(sparse).size, 7 * BLOCK);
-    for (uint64_t at = 0; at < 7 * BLOCK; at += part_at(sparse, at).size) {
-        CHECK_OK(quire_allocation_get_info(memory, part_at(sparse, at).allocation, &place));
+    CHECK_EQ(sparse_info(sparse).size, 7 * BLOCK);
+    for (uint64_t at = 0; at < 7 * BLOCK; at += sparse_part(sparse, at).size) {
+        CHECK_OK(quire_allocation_get_info(memory, sparse_part(sparse, at).allocation, &place));
         CHECK_EQ(place.offset % layout.granularity, 0);
         CHECK_EQ(place.size % layout.granularity, 0);
     }
@@ -316,22 +272,22 @@ UNIT(vulkan_sparse, blocks_are_bound_and_unbound_in_any_order)
     vulkan_bench b;
     quire_memory *memory = begin(&b, &LOCAL);
     quire_vulkan_sparse *sparse = make(memory, &PARTIAL);
-    CHECK(info_of(sparse).residency);
-    CHECK_EQ(info_of(sparse).part_count, 16);
+    CHECK(sparse_info(sparse).residency);
+    CHECK_EQ(sparse_info(sparse).part_count, 16);
     CHECK_EQ(check_parts(sparse), 0);
     CHECK_EQ(live_allocations(memory), 0);
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 4 * BLOCK, 8 * BLOCK));
     CHECK_EQ(check_parts(sparse), 8);
-    VkBuffer buffer = info_of(sparse).buffer;
-    fill(&b, buffer, 4 * BLOCK, 8 * BLOCK, 1);
+    VkBuffer buffer = sparse_info(sparse).buffer;
+    vulkan_commands_fill(b.device, buffer, 4 * BLOCK, 8 * BLOCK, 1);
     CHECK_OK(quire_vulkan_sparse_unbind(sparse, 5 * BLOCK, BLOCK));
     CHECK_OK(quire_vulkan_sparse_unbind(sparse, 10 * BLOCK, 0)); /* to the end */
     CHECK_EQ(check_parts(sparse), 5);
     CHECK_EQ(live_allocations(memory), 5);
-    CHECK(!part_at(sparse, 5 * BLOCK).allocation.id);
+    CHECK(!sparse_part(sparse, 5 * BLOCK).allocation.id);
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 0)); /* the rest */
     CHECK_EQ(check_parts(sparse), 16);
-    fill(&b, buffer, 5 * BLOCK, BLOCK, 2);
+    vulkan_commands_fill(b.device, buffer, 5 * BLOCK, BLOCK, 2);
     CHECK_EQ(word_of(sparse, 4 * BLOCK), 1); /* bound blocks keep their bytes */
     CHECK_EQ(word_of(sparse, 5 * BLOCK), 2);
     CHECK_EQ(word_of(sparse, 9 * BLOCK), 1);
@@ -347,12 +303,12 @@ UNIT(vulkan_sparse, what_is_already_so_costs_no_call)
     quire_memory *memory = begin(&b, &LOCAL);
     quire_vulkan_sparse *sparse = make(memory, &PARTIAL);
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 4 * BLOCK));
-    uint64_t first = part_at(sparse, 0).allocation.id;
+    uint64_t first = sparse_part(sparse, 0).allocation.id;
     fv_reset_counters(b.driver);
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 4 * BLOCK));
     CHECK_OK(quire_vulkan_sparse_unbind(sparse, 4 * BLOCK, 0));
     CHECK_EQ(fv_calls(b.driver, NULL), 0);
-    CHECK_EQ(part_at(sparse, 0).allocation.id, first);
+    CHECK_EQ(sparse_part(sparse, 0).allocation.id, first);
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
     vulkan_bench_end(&b);
 }
@@ -425,7 +381,7 @@ static void *bind_and_copy(void *argument)
     const uint32_t word = 77;
     for (int i = 0; i < ROUNDS; i++) {
         CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, BLOCK));
-        CHECK_OK(quire_write(memory, part_at(sparse, 0).allocation, 0, &word, 4));
+        CHECK_OK(quire_write(memory, sparse_part(sparse, 0).allocation, 0, &word, 4));
         CHECK_OK(quire_vulkan_sparse_unbind(sparse, 0, BLOCK));
     }
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
@@ -485,10 +441,10 @@ static const quire_vulkan_aspect *aspect_of(const quire_vulkan_sparse_info *info
 /* Finds every block by its region. Every texel of the levels with tiles is in exactly one block. */
 static uint64_t check_regions(quire_vulkan_sparse *sparse)
 {
-    quire_vulkan_sparse_info info = info_of(sparse);
+    quire_vulkan_sparse_info info = sparse_info(sparse);
     uint64_t texels = 0;
     for (uint64_t at = 0; at < info.size; at += info.block) {
-        quire_vulkan_part part = part_at(sparse, at);
+        quire_vulkan_part part = sparse_part(sparse, at);
         uint64_t found;
         CHECK_OK(quire_vulkan_sparse_find(sparse, &part.region, &found));
         CHECK(part.is_tail ? found <= at : found == at);
@@ -507,7 +463,7 @@ UNIT(vulkan_sparse, an_image_is_resident_tile_by_tile)
     uint64_t at = 0;
     quire_memory *memory = begin(&b, &LOCAL);
     quire_vulkan_sparse *sparse = make_tiled(memory, &TILED);
-    quire_vulkan_sparse_info info = info_of(sparse);
+    quire_vulkan_sparse_info info = sparse_info(sparse);
     CHECK_EQ(info.aspect_count, 1);
     CHECK_EQ(info.aspects->aspect, VK_IMAGE_ASPECT_COLOR_BIT);
     CHECK_EQ(info.aspects->tile.width, 128);
@@ -522,15 +478,15 @@ UNIT(vulkan_sparse, an_image_is_resident_tile_by_tile)
     CHECK_EQ(check_parts(sparse), 4);
     CHECK_OK(quire_vulkan_sparse_find(sparse, &some, &at));
     CHECK_EQ(at, (21 + 5 + 3) * BLOCK);
-    CHECK(part_at(sparse, at).allocation.id && part_at(sparse, at + BLOCK).allocation.id);
-    CHECK(!part_at(sparse, at - BLOCK).allocation.id);
+    CHECK(sparse_part(sparse, at).allocation.id && sparse_part(sparse, at + BLOCK).allocation.id);
+    CHECK(!sparse_part(sparse, at - BLOCK).allocation.id);
     const quire_vulkan_region rest = {.layer = 1};
     CHECK_OK(quire_vulkan_sparse_bind_region(sparse, &rest));
     CHECK_EQ(check_parts(sparse), 15);
     const quire_vulkan_region tail = {.level = 3, .layer = 0};
     CHECK_OK(quire_vulkan_sparse_bind_region(sparse, &tail));
-    CHECK(part_at(sparse, 42 * BLOCK).allocation.id && part_at(sparse, 42 * BLOCK).is_tail);
-    CHECK(!part_at(sparse, 43 * BLOCK).allocation.id);
+    CHECK(sparse_part(sparse, 42 * BLOCK).allocation.id && sparse_part(sparse, 42 * BLOCK).is_tail);
+    CHECK(!sparse_part(sparse, 43 * BLOCK).allocation.id);
     CHECK_OK(quire_vulkan_sparse_unbind_region(sparse, &rest));
     CHECK_OK(quire_vulkan_sparse_unbind_region(sparse, &(quire_vulkan_region){.level = 2}));
     CHECK_EQ(check_parts(sparse), 0);
@@ -551,12 +507,13 @@ UNIT(vulkan_sparse, images_of_three_dimensions_have_tiles_too)
     info.mipLevels = 1;
     info.arrayLayers = 1;
     quire_vulkan_sparse *sparse = make_tiled(memory, &info);
-    CHECK_EQ(info_of(sparse).part_count, 8);
+    CHECK_EQ(sparse_info(sparse).part_count, 8);
     CHECK_EQ(check_regions(sparse), 64 * 40 * 20);
     const quire_vulkan_region back = {.offset = {0, 32, 16}};
     CHECK_OK(quire_vulkan_sparse_bind_region(sparse, &back));
     CHECK_EQ(check_parts(sparse), 2);
-    CHECK(part_at(sparse, 6 * BLOCK).allocation.id && part_at(sparse, 7 * BLOCK).allocation.id);
+    CHECK(sparse_part(sparse, 6 * BLOCK).allocation.id &&
+          sparse_part(sparse, 7 * BLOCK).allocation.id);
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
     vulkan_bench_end(&b);
 }
@@ -628,7 +585,7 @@ UNIT(vulkan_sparse, a_change_that_cannot_be_waited_for_is_finished_by_the_next)
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 3 * BLOCK));
     CHECK_EQ(fv_calls(b.driver, "vkQueueBindSparse"), 1); /* the earlier change has taken effect */
     CHECK_EQ(check_parts(sparse), 3);
-    fill(&b, info_of(sparse).buffer, 0, 3 * BLOCK, 9);
+    vulkan_commands_fill(b.device, sparse_info(sparse).buffer, 0, 3 * BLOCK, 9);
     CHECK_EQ(word_of(sparse, 2 * BLOCK), 9);
 
     vulkan_bench_stop_waits(&b);
@@ -655,7 +612,7 @@ UNIT(vulkan_sparse, a_part_that_is_mapped_meanwhile_does_not_go)
     vulkan_bench_stop_waits(&b);
     CHECK_FAILS(quire_vulkan_sparse_unbind(sparse, 0, BLOCK), UNKNOWN);
     fv_heal(b.driver);
-    quire_allocation part = part_at(sparse, 0).allocation;
+    quire_allocation part = sparse_part(sparse, 0).allocation;
     void *pointer = NULL;
     CHECK_OK(quire_map(memory, part, &pointer));
     CHECK_FAILS(quire_vulkan_sparse_unbind(sparse, 0, BLOCK), QUIRE_ERROR_BUSY);
@@ -775,13 +732,13 @@ UNIT(vulkan_sparse, a_mapped_part_keeps_it)
                                                              .pages = {.page_size = 4 * BLOCK}});
     quire_vulkan_sparse *sparse = make(memory, &PARTIAL), *same = sparse;
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 2 * BLOCK));
-    quire_allocation second = part_at(sparse, BLOCK).allocation;
+    quire_allocation second = sparse_part(sparse, BLOCK).allocation;
     CHECK_OK(quire_map(memory, second, &bytes));
     CHECK_FAILS(quire_vulkan_sparse_unbind(sparse, 0, 0), QUIRE_ERROR_BUSY);
     CHECK_FAILS(quire_vulkan_sparse_destroy(&sparse), QUIRE_ERROR_BUSY);
     CHECK(sparse == same);
     CHECK_EQ(check_parts(sparse), 2);
-    fill(&b, info_of(sparse).buffer, BLOCK, 4, 8);
+    vulkan_commands_fill(b.device, sparse_info(sparse).buffer, BLOCK, 4, 8);
     CHECK_OK(quire_invalidate(memory, second, 0, 0));
     CHECK_EQ(*(uint32_t *)bytes, 8);
     CHECK_OK(quire_unmap(memory, second));
@@ -935,10 +892,10 @@ UNIT(vulkan_sparse, a_part_is_the_objects_to_free)
     quire_memory *memory = begin(&b, &LOCAL);
     quire_vulkan_sparse *sparse = make(memory, &PARTIAL), *whole = make(memory, &WHOLE);
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 2 * BLOCK));
-    quire_allocation part = part_at(sparse, 0).allocation;
+    quire_allocation part = sparse_part(sparse, 0).allocation;
     CHECK_FAILS(quire_free(memory, part), QUIRE_ERROR_BUSY);
     CHECK_FAILS(quire_free_batch(memory, &part, 1), QUIRE_ERROR_BUSY);
-    CHECK_FAILS(quire_free(memory, part_at(whole, 0).allocation), QUIRE_ERROR_BUSY);
+    CHECK_FAILS(quire_free(memory, sparse_part(whole, 0).allocation), QUIRE_ERROR_BUSY);
     CHECK_OK(quire_vulkan_sparse_unbind(sparse, 0, BLOCK));
     CHECK_FAILS(quire_free(memory, part), QUIRE_ERROR_STALE_HANDLE);
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));

@@ -2,9 +2,9 @@
  * vulkan_sparse_tiles.c - images with residency that have several aspects or samples, metadata, and
  * mip tails of each layer or of all layers, on the fake Vulkan driver, which checks the bindings.
  */
-#include "quire/vulkan_sparse.h"
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
+#include "tests/support/vulkan_commands.h"
 
 #define BLOCK UINT64_C(65536)
 #define DEPTH VK_IMAGE_ASPECT_DEPTH_BIT
@@ -37,16 +37,9 @@ static quire_vulkan_sparse *make(vulkan_bench *b, uint32_t flags, const VkImageC
     return sparse;
 }
 
-static quire_vulkan_sparse_info info_of(quire_vulkan_sparse *sparse)
-{
-    quire_vulkan_sparse_info info;
-    CHECK_OK(quire_vulkan_sparse_get_info(sparse, &info));
-    return info;
-}
-
 static uint64_t bound(quire_vulkan_sparse *sparse)
 {
-    return info_of(sparse).bound / BLOCK;
+    return sparse_info(sparse).bound / BLOCK;
 }
 
 static uint64_t find(quire_vulkan_sparse *sparse, const quire_vulkan_region *region)
@@ -59,11 +52,10 @@ static uint64_t find(quire_vulkan_sparse *sparse, const quire_vulkan_region *reg
 /* Finds every block by its region. Returns the number of texels of an aspect that are in tiles. */
 static uint64_t check_regions(quire_vulkan_sparse *sparse, VkImageAspectFlags aspect)
 {
-    quire_vulkan_sparse_info info = info_of(sparse);
+    quire_vulkan_sparse_info info = sparse_info(sparse);
     uint64_t texels = 0;
     for (uint64_t at = 0; at < info.part_count; at++) {
-        quire_vulkan_part part;
-        CHECK_OK(quire_vulkan_sparse_get_part(sparse, at * BLOCK, &part));
+        quire_vulkan_part part = sparse_part(sparse, at * BLOCK);
         CHECK_EQ(part.offset, at * BLOCK);
         uint64_t found = find(sparse, &part.region);
         CHECK(part.is_tail ? found <= at : found == at);
@@ -77,7 +69,7 @@ UNIT(vulkan_sparse_tiles, depth_and_stencil_have_tiles_of_their_own)
 {
     vulkan_bench b;
     quire_vulkan_sparse *sparse = make(&b, 0, &SHADOWS);
-    quire_vulkan_sparse_info info = info_of(sparse);
+    quire_vulkan_sparse_info info = sparse_info(sparse);
     CHECK_EQ(info.aspect_count, 2);
     CHECK_EQ(info.aspects[0].aspect, DEPTH);
     CHECK_EQ(info.aspects[0].tile.width, 128);
@@ -104,7 +96,7 @@ UNIT(vulkan_sparse_tiles, depth_and_stencil_have_tiles_of_their_own)
     CHECK_OK(quire_vulkan_sparse_unbind_region(sparse, &corner));
     CHECK_EQ(bound(sparse), 14 - 3);
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 0));
-    CHECK_EQ(info_of(sparse).bound, info.size);
+    CHECK_EQ(sparse_info(sparse).bound, info.size);
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
     vulkan_bench_end(&b);
 }
@@ -137,7 +129,7 @@ UNIT(vulkan_sparse_tiles, a_tail_of_all_layers_is_bound_once)
 {
     vulkan_bench b;
     quire_vulkan_sparse *sparse = make(&b, FV_SINGLE_TAIL, &SHADOWS);
-    CHECK_EQ(info_of(sparse).part_count, 2 * DEPTH_TILES + 2 + 2 * STENCIL_TILES + 2);
+    CHECK_EQ(sparse_info(sparse).part_count, 2 * DEPTH_TILES + 2 + 2 * STENCIL_TILES + 2);
     for (uint32_t layer = 0; layer < 2; layer++) {
         const quire_vulkan_region tail = {.level = 4, .layer = layer};
         CHECK_OK(quire_vulkan_sparse_bind_region(sparse, &tail));
@@ -158,7 +150,7 @@ UNIT(vulkan_sparse_tiles, metadata_is_an_aspect_without_tiles)
     for (int i = 0; i < 2; i++) {
         vulkan_bench b;
         quire_vulkan_sparse *sparse = make(&b, FV_METADATA, infos[i]);
-        quire_vulkan_sparse_info info = info_of(sparse);
+        quire_vulkan_sparse_info info = sparse_info(sparse);
         const quire_vulkan_aspect *last = &info.aspects[info.aspect_count - 1];
         CHECK_EQ(last->aspect, METADATA);
         CHECK_EQ(last->tiled_levels, 0);
@@ -167,8 +159,7 @@ UNIT(vulkan_sparse_tiles, metadata_is_an_aspect_without_tiles)
         const quire_vulkan_region metadata = {.layer = 1, .aspect = METADATA};
         CHECK_OK(quire_vulkan_sparse_bind_region(sparse, &metadata));
         CHECK_EQ(bound(sparse), 1);
-        quire_vulkan_part part;
-        CHECK_OK(quire_vulkan_sparse_get_part(sparse, info.size - 1, &part));
+        quire_vulkan_part part = sparse_part(sparse, info.size - 1);
         CHECK(part.is_tail && part.allocation.id && part.region.aspect == METADATA);
         CHECK_EQ(part.region.layer, 1);
         CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 0)); /* tails and metadata together */
@@ -186,12 +177,12 @@ UNIT(vulkan_sparse_tiles, images_of_several_samples_have_smaller_tiles)
     samples.samples = VK_SAMPLE_COUNT_4_BIT;
     samples.mipLevels = 1;
     quire_vulkan_sparse *sparse = make(&b, 0, &samples);
-    quire_vulkan_sparse_info info = info_of(sparse);
+    quire_vulkan_sparse_info info = sparse_info(sparse);
     CHECK_EQ(info.aspects[0].tile.width, 64); /* 4 samples of 4 bytes */
     CHECK_EQ(info.aspects[1].tile.width, 128);
     CHECK_EQ(check_regions(sparse, DEPTH), 2 * 512 * 300);
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 0));
-    CHECK_EQ(info_of(sparse).bound, info.size);
+    CHECK_EQ(sparse_info(sparse).bound, info.size);
     vulkan_bench_end(&b);
 }
 
@@ -203,8 +194,9 @@ UNIT(vulkan_sparse_tiles, samples_need_their_feature)
     VkImageCreateInfo samples = SHADOWS;
     samples.samples = VK_SAMPLE_COUNT_8_BIT;
     samples.mipLevels = 1;
-    CHECK_FAILS(quire_vulkan_sparse_image_create(info_of(sparse).memory, &samples, NULL, &other),
-                QUIRE_ERROR_UNSUPPORTED);
+    CHECK_FAILS(
+        quire_vulkan_sparse_image_create(sparse_info(sparse).memory, &samples, NULL, &other),
+        QUIRE_ERROR_UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "without the feature sparseResidency8Samples");
     CHECK(other == NULL);
     vulkan_bench_end(&b);

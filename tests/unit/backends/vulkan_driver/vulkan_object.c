@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "quire/vulkan_sparse.h"
+#include "tests/support/random.h"
 #include "tests/support/real_vulkan.h"
-#include "tests/support/vulkan_native.h"
+#include "tests/support/vulkan_commands.h"
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
 #define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
@@ -34,24 +34,19 @@ static const VkImageCreateInfo IMAGE = {
 
 /* ---- images of every sort -------------------------------------------------------------------- */
 
-static uint64_t next_random(uint64_t *state)
-{
-    return *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-}
-
 /* Writes and reads random texels, and creates views with and without a sampler. */
 static void round_trip(real_vulkan *r, quire_memory *memory, const quire_image_options *options)
 {
     quire_image image;
     quire_image_info info;
     quire_lluvia_view view;
-    uint64_t random = options->width;
+    test_random random = {options->width};
     CHECK_OK(quire_image_create(memory, options, &image));
     CHECK_OK(quire_image_get_info(memory, image, &info));
     unsigned char *in = malloc(info.minimum_size), *out = malloc(info.minimum_size);
     CHECK(in && out);
     for (uint64_t i = 0; i < info.minimum_size; i++)
-        in[i] = (unsigned char)(next_random(&random) >> 40);
+        in[i] = (unsigned char)random_next(&random);
     CHECK_OK(quire_lluvia_image_write(memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
                                       VK_IMAGE_LAYOUT_GENERAL, in, info.minimum_size));
     CHECK_OK(
@@ -274,37 +269,6 @@ UNIT(vulkan_object, wrong_descriptions_are_refused)
     real_end(&r);
 }
 
-/* Fills a buffer with a word by a command of the test. */
-static void fill_by_command(real_vulkan *r, VkBuffer buffer, uint32_t word)
-{
-    const VkCommandPoolCreateInfo pool_info = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-        .flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT,
-    };
-    VkCommandPool pool;
-    VkCommandBuffer commands;
-    CHECK_EQ(REAL(r, vkCreateCommandPool)(r->device, &pool_info, NULL, &pool), 0);
-    const VkCommandBufferAllocateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-        .commandPool = pool,
-        .commandBufferCount = 1,
-    };
-    const VkCommandBufferBeginInfo once = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
-        .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
-    };
-    const VkSubmitInfo submit = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-                                 .commandBufferCount = 1,
-                                 .pCommandBuffers = &commands};
-    CHECK_EQ(REAL(r, vkAllocateCommandBuffers)(r->device, &info, &commands), 0);
-    CHECK_EQ(REAL(r, vkBeginCommandBuffer)(commands, &once), 0);
-    REAL(r, vkCmdFillBuffer)(commands, buffer, 0, VK_WHOLE_SIZE, word);
-    CHECK_EQ(REAL(r, vkEndCommandBuffer)(commands), 0);
-    CHECK_EQ(REAL(r, vkQueueSubmit)(r->queue, 1, &submit, VK_NULL_HANDLE), 0);
-    CHECK_EQ(REAL(r, vkQueueWaitIdle)(r->queue), 0);
-    REAL(r, vkDestroyCommandPool)(r->device, pool, NULL);
-}
-
 /* The validation layer checks every pNext chain. */
 UNIT(vulkan_object, a_chain_of_the_callers_is_behind_that_of_pages)
 {
@@ -350,7 +314,7 @@ UNIT(vulkan_object, objects_share_the_bytes_of_a_range)
     }
     for (unsigned i = 0; i < 2; i++) {
         CHECK_OK(quire_vulkan_alias_get_info(all[i], &info));
-        fill_by_command(&r, info.buffer, i + 1);
+        vulkan_commands_fill(r.quire, info.buffer, 0, VK_WHOLE_SIZE, i + 1);
     }
     CHECK_OK(quire_read(memory, range, 0, &words[0], 4));
     CHECK_OK(quire_read(memory, range, 508, &words[1], 8));
@@ -421,7 +385,7 @@ UNIT(vulkan_object, copies_and_fills_go_through_the_ring)
     real_vulkan r;
     quire_allocation allocation;
     quire_native native;
-    uint64_t random = 5;
+    test_random random = {5};
     if (!real_begin(&r))
         return;
     r.wrap.settings.staging_size = 8 * KIB;
@@ -432,13 +396,13 @@ UNIT(vulkan_object, copies_and_fills_go_through_the_ring)
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = SIZE}, &allocation));
     CHECK_OK(quire_allocation_get_native(memory, allocation, &native));
     for (int i = 0; i < SIZE; i++)
-        in[i] = (unsigned char)(next_random(&random) >> 40);
+        in[i] = (unsigned char)random_next(&random);
     CHECK_OK(table->copy_to_page(state, &native.page, native.offset, in, SIZE));
     CHECK_OK(table->copy_from_page(state, &native.page, native.offset, out, SIZE));
     CHECK(!memcmp(in, out, SIZE));
     for (int i = 0; i < 300; i++) { /* unaligned ends */
-        uint64_t offset = next_random(&random) % SIZE, size = next_random(&random) >> 33;
-        size = 1 + size % (i < 100 ? 9 : SIZE - offset);
+        uint64_t offset = random_below(&random, SIZE);
+        uint64_t size = 1 + random_below(&random, i < 100 ? 9 : SIZE - offset);
         size = size > SIZE - offset ? SIZE - offset : size;
         CHECK_OK(table->fill_page(state, &native.page, native.offset + offset, size, (uint8_t)i));
         memset(in + offset, i & 255, size);

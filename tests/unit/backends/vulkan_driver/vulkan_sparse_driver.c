@@ -4,9 +4,8 @@
  */
 #include <stdlib.h>
 
-#include "quire/vulkan_sparse.h"
 #include "tests/support/real_vulkan.h"
-#include "tests/support/vulkan_native.h"
+#include "tests/support/vulkan_commands.h"
 
 #define KIB UINT64_C(1024)
 
@@ -17,7 +16,6 @@ typedef struct bench {
     quire_buffer staging;
     VkBuffer native; /* the staging buffer */
     unsigned char *bytes;
-    VkCommandPool pool;
 } bench;
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
@@ -42,15 +40,11 @@ static bool begin(bench *b, uint64_t staging)
     b->native = vulkan_buffer_of(b->host, b->staging);
     CHECK_OK(quire_map(b->host, b->staging.allocation, &bytes));
     b->bytes = bytes;
-    const VkCommandPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-                                          .flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT};
-    CHECK_EQ(REAL(r, vkCreateCommandPool)(r->device, &info, NULL, &b->pool), 0);
     return true;
 }
 
 static void end(bench *b)
 {
-    REAL(&b->r, vkDestroyCommandPool)(b->r.device, b->pool, NULL);
     CHECK_OK(quire_unmap(b->host, b->staging.allocation));
     CHECK_OK(quire_free(b->host, b->staging.allocation));
     real_memory_end(b->host);
@@ -58,67 +52,28 @@ static void end(bench *b)
     real_end(&b->r);
 }
 
-static quire_vulkan_sparse_info info_of(quire_vulkan_sparse *sparse)
-{
-    quire_vulkan_sparse_info info;
-    CHECK_OK(quire_vulkan_sparse_get_info(sparse, &info));
-    return info;
-}
-
-static quire_vulkan_part part_at(quire_vulkan_sparse *sparse, uint64_t offset)
-{
-    quire_vulkan_part part;
-    CHECK_OK(quire_vulkan_sparse_get_part(sparse, offset, &part));
-    return part;
-}
-
 /* ---- commands -------------------------------------------------------------------------------- */
 
-static VkCommandBuffer begin_commands(bench *b)
+static void run(const vulkan_commands *commands)
 {
-    real_vulkan *r = &b->r;
-    const VkCommandBufferAllocateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-        .commandPool = b->pool,
-        .commandBufferCount = 1,
-    };
-    const VkCommandBufferBeginInfo once = {
-        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
-        .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
-    };
-    VkCommandBuffer commands;
-    CHECK_EQ(REAL(r, vkAllocateCommandBuffers)(r->device, &info, &commands), 0);
-    CHECK_EQ(REAL(r, vkBeginCommandBuffer)(commands, &once), 0);
-    return commands;
-}
-
-static void run(bench *b, VkCommandBuffer commands)
-{
-    real_vulkan *r = &b->r;
     const VkMemoryBarrier barrier = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
         .srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT,
         .dstAccessMask = VK_ACCESS_HOST_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT,
     };
-    const VkSubmitInfo submit = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-                                 .commandBufferCount = 1,
-                                 .pCommandBuffers = &commands};
-    REAL(r, vkCmdPipelineBarrier)
-    (commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
+    COMMANDS_CALL(commands, vkCmdPipelineBarrier)
+    (commands->buffer, VK_PIPELINE_STAGE_TRANSFER_BIT,
      VK_PIPELINE_STAGE_HOST_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &barrier, 0, NULL, 0, NULL);
-    CHECK_EQ(REAL(r, vkEndCommandBuffer)(commands), 0);
-    CHECK_EQ(REAL(r, vkQueueSubmit)(r->queue, 1, &submit, VK_NULL_HANDLE), 0);
-    CHECK_EQ(REAL(r, vkQueueWaitIdle)(r->queue), 0);
-    REAL(r, vkFreeCommandBuffers)(r->device, b->pool, 1, &commands);
+    vulkan_commands_run(commands);
 }
 
 /* Copies between the staging buffer and a sparse buffer, from offset 0. */
 static void copy(bench *b, VkBuffer from, VkBuffer to, uint64_t size)
 {
-    VkCommandBuffer commands = begin_commands(b);
+    const vulkan_commands commands = vulkan_commands_begin(b->r.quire);
     const VkBufferCopy region = {.size = size};
-    REAL(&b->r, vkCmdCopyBuffer)(commands, from, to, 1, &region);
-    run(b, commands);
+    COMMANDS_CALL(&commands, vkCmdCopyBuffer)(commands.buffer, from, to, 1, &region);
+    run(&commands);
 }
 
 static unsigned char byte_at(uint64_t offset, unsigned seed)
@@ -139,7 +94,7 @@ static void check_part(quire_vulkan_sparse *sparse, quire_vulkan_part part, uint
     uint64_t size = part.offset + part.size < until ? part.size : until - part.offset;
     unsigned char *found = malloc(size);
     CHECK(found != NULL);
-    CHECK_OK(quire_read(info_of(sparse).memory, part.allocation, 0, found, size));
+    CHECK_OK(quire_read(sparse_info(sparse).memory, part.allocation, 0, found, size));
     for (uint64_t i = 0; i < size; i++)
         if (found[i] != byte_at(part.offset + i, seed))
             check_failed(__FILE__, __LINE__, "byte %" PRIu64 " of the object", part.offset + i);
@@ -166,14 +121,14 @@ UNIT(vulkan_sparse_driver, a_buffer_over_several_pages_holds_what_its_parts_hold
     CHECK_OK(quire_vulkan_sparse_buffer_create(
         b.memory, &BUFFER, &(quire_vulkan_object_options){.name = "field"}, &sparse));
     CHECK_EQ(b.r.locked, locked + 1);
-    quire_vulkan_sparse_info info = info_of(sparse);
+    quire_vulkan_sparse_info info = sparse_info(sparse);
     CHECK(info.size >= BUFFER.size && info.part_count >= 4);
     CHECK_OK(quire_memory_get_info(b.memory, &pages));
     CHECK(pages.page_count >= 4);
     fill_staging(&b, BUFFER.size, 1);
     copy(&b, b.native, info.buffer, BUFFER.size);
-    for (uint64_t at = 0; at < BUFFER.size; at += part_at(sparse, at).size)
-        check_part(sparse, part_at(sparse, at), BUFFER.size, 1);
+    for (uint64_t at = 0; at < BUFFER.size; at += sparse_part(sparse, at).size)
+        check_part(sparse, sparse_part(sparse, at), BUFFER.size, 1);
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
     end(&b);
 }
@@ -187,7 +142,7 @@ UNIT(vulkan_sparse_driver, blocks_keep_their_bytes_while_others_come_and_go)
     VkBufferCreateInfo asked = BUFFER;
     asked.flags |= VK_BUFFER_CREATE_SPARSE_RESIDENCY_BIT;
     CHECK_OK(quire_vulkan_sparse_buffer_create(b.memory, &asked, NULL, &sparse));
-    quire_vulkan_sparse_info info = info_of(sparse);
+    quire_vulkan_sparse_info info = sparse_info(sparse);
     uint64_t block = info.block, count = info.part_count;
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 0));
     fill_staging(&b, BUFFER.size, 2);
@@ -195,7 +150,7 @@ UNIT(vulkan_sparse_driver, blocks_keep_their_bytes_while_others_come_and_go)
     for (uint64_t i = 1; i + 1 < count; i += 3)
         CHECK_OK(quire_vulkan_sparse_unbind(sparse, i * block, block));
     for (uint64_t i = 0; i < count; i++) {
-        quire_vulkan_part part = part_at(sparse, i * block);
+        quire_vulkan_part part = sparse_part(sparse, i * block);
         CHECK_EQ(part.offset, i * block);
         CHECK_EQ(!part.allocation.id, i % 3 == 1 && i + 1 < count);
         if (part.allocation.id)
@@ -209,7 +164,7 @@ UNIT(vulkan_sparse_driver, blocks_keep_their_bytes_while_others_come_and_go)
     for (uint64_t i = 0; i < BUFFER.size; i++)
         CHECK_EQ(b.bytes[i], byte_at(i, 3));
     CHECK_OK(quire_vulkan_sparse_unbind(sparse, 0, 0));
-    CHECK_EQ(info_of(sparse).bound, 0);
+    CHECK_EQ(sparse_info(sparse).bound, 0);
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
     end(&b);
 }
@@ -239,7 +194,7 @@ static VkAccessFlags access_of(VkImageLayout layout)
 
 /* Changes the layout of a level of both layers. A change from the undefined layout discards its
    texels. */
-static void change_layout(bench *b, VkCommandBuffer commands, VkImage image, uint32_t level,
+static void change_layout(const vulkan_commands *commands, VkImage image, uint32_t level,
                           VkImageLayout before, VkImageLayout after)
 {
     const VkImageMemoryBarrier barrier = {
@@ -253,9 +208,9 @@ static void change_layout(bench *b, VkCommandBuffer commands, VkImage image, uin
         .image = image,
         .subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, level, 1, 0, LAYERS},
     };
-    REAL(&b->r, vkCmdPipelineBarrier)
-    (commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 0, NULL, 0, NULL,
-     1, &barrier);
+    COMMANDS_CALL(commands, vkCmdPipelineBarrier)
+    (commands->buffer, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 0, NULL,
+     0, NULL, 1, &barrier);
 }
 
 static const VkImageLayout NONE = VK_IMAGE_LAYOUT_UNDEFINED,
@@ -275,19 +230,21 @@ static VkBufferImageCopy level_copy(uint32_t level)
 static void write_texels(bench *b, VkImage image, uint32_t level)
 {
     const VkBufferImageCopy region = level_copy(level);
-    VkCommandBuffer commands = begin_commands(b);
-    change_layout(b, commands, image, level, NONE, TARGET);
-    REAL(&b->r, vkCmdCopyBufferToImage)(commands, b->native, image, TARGET, 1, &region);
-    change_layout(b, commands, image, level, TARGET, SOURCE);
-    run(b, commands);
+    const vulkan_commands commands = vulkan_commands_begin(b->r.quire);
+    change_layout(&commands, image, level, NONE, TARGET);
+    COMMANDS_CALL(&commands, vkCmdCopyBufferToImage)
+    (commands.buffer, b->native, image, TARGET, 1, &region);
+    change_layout(&commands, image, level, TARGET, SOURCE);
+    run(&commands);
 }
 
 static void read_texels(bench *b, VkImage image, uint32_t level)
 {
     const VkBufferImageCopy region = level_copy(level);
-    VkCommandBuffer commands = begin_commands(b);
-    REAL(&b->r, vkCmdCopyImageToBuffer)(commands, image, SOURCE, b->native, 1, &region);
-    run(b, commands);
+    const vulkan_commands commands = vulkan_commands_begin(b->r.quire);
+    COMMANDS_CALL(&commands, vkCmdCopyImageToBuffer)
+    (commands.buffer, image, SOURCE, b->native, 1, &region);
+    run(&commands);
 }
 
 static uint64_t level_bytes(uint32_t level)
@@ -299,13 +256,13 @@ static uint64_t level_bytes(uint32_t level)
 static void check_region(bench *b, quire_vulkan_sparse *sparse, const quire_vulkan_region *region,
                          unsigned seed)
 {
-    quire_vulkan_sparse_info info = info_of(sparse);
+    quire_vulkan_sparse_info info = sparse_info(sparse);
     char *zeros = calloc(1, info.block);
     CHECK(zeros != NULL);
     fill_staging(b, level_bytes(0), seed);
     write_texels(b, info.image, 0);
     for (uint64_t at = 0; at < info.size; at += info.block) {
-        quire_vulkan_part part = part_at(sparse, at);
+        quire_vulkan_part part = sparse_part(sparse, at);
         int64_t x = part.region.offset.x - region->offset.x;
         int64_t y = part.region.offset.y - region->offset.y;
         if (!part.is_tail && part.region.level == 0 && part.region.layer == region->layer &&
@@ -334,14 +291,14 @@ UNIT(vulkan_sparse_driver, tiles_of_an_image_lie_where_their_parts_say)
     asked.mipLevels = LEVELS;
     CHECK(b.r.features.sparseResidencyImage2D);
     CHECK_OK(quire_vulkan_sparse_image_create(b.memory, &asked, NULL, &sparse));
-    quire_vulkan_sparse_info info = info_of(sparse);
+    quire_vulkan_sparse_info info = sparse_info(sparse);
     uint32_t wide = info.aspects->tile.width, high = info.aspects->tile.height;
     CHECK(info.residency && wide && high && info.aspects->tiled_levels);
     for (uint32_t layer = 0; layer < LAYERS; layer++)
         for (uint32_t level = 0; level <= info.aspects->tiled_levels && level < LEVELS; level++)
             CHECK_OK(quire_vulkan_sparse_bind_region(
                 sparse, &(quire_vulkan_region){.level = level, .layer = layer}));
-    CHECK_EQ(info_of(sparse).bound, info.size); /* everything is bound */
+    CHECK_EQ(sparse_info(sparse).bound, info.size); /* everything is bound */
     const quire_vulkan_region region = {
         .layer = 1,
         .offset = {(int32_t)wide, (int32_t)high, 0},
@@ -358,7 +315,7 @@ UNIT(vulkan_sparse_driver, tiles_of_an_image_lie_where_their_parts_say)
             CHECK_EQ(b.bytes[i], byte_at(i, level));
     }
     CHECK_OK(quire_vulkan_sparse_unbind_region(sparse, &region));
-    CHECK_EQ(info_of(sparse).bound, info.size - 2 * info.block);
+    CHECK_EQ(sparse_info(sparse).bound, info.size - 2 * info.block);
     CHECK_OK(quire_vulkan_sparse_bind_region(sparse, &region));
     check_region(&b, sparse, &region, 6);
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));

@@ -5,6 +5,7 @@
 #include "tests/support/random.h"
 #include "tests/support/real_vulkan.h"
 #include "tests/support/stream_steps.h"
+#include "tests/support/vulkan_timeline.h"
 
 #define KIB UINT64_C(1024)
 #define BUSY QUIRE_ERROR_BUSY
@@ -198,19 +199,6 @@ UNIT(vulkan_stream_driver, what_is_freed_on_a_stream_is_used_again_in_its_order)
 
 /* ---- the caller's --------------------------------------------------------------------------- */
 
-static VkSemaphore make_semaphore(void)
-{
-    const VkSemaphoreTypeCreateInfo type = {
-        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
-        .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE,
-    };
-    const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO,
-                                        .pNext = &type};
-    VkSemaphore made;
-    CHECK_EQ(REAL(&r, vkCreateSemaphore)(r.device, &info, NULL, &made), 0);
-    return made;
-}
-
 /* Submits nothing but a signal of a value and a wait for a value (0: no wait). */
 static void submit(VkSemaphore signals, uint64_t value, VkSemaphore waits, uint64_t until)
 {
@@ -243,7 +231,9 @@ UNIT(vulkan_stream_driver, a_timeline_of_the_callers)
     bool passed = true;
     if (!begin())
         return;
-    VkSemaphore semaphore = make_semaphore();
+    quire_vulkan_handles handles;
+    CHECK_OK(quire_vulkan_get_handles(r.quire, &handles));
+    VkSemaphore semaphore = timeline_make(&handles);
     CHECK_OK(quire_vulkan_stream_wrap(
         r.quire, &(quire_vulkan_stream_options){.semaphore = semaphore}, &theirs));
     quire_stream *own = make();
@@ -271,6 +261,6 @@ UNIT(vulkan_stream_driver, a_timeline_of_the_callers)
     CHECK_EQ(out[77], 0x66);
     CHECK_OK(quire_stream_destroy(&own));
     CHECK_OK(quire_stream_destroy(&theirs));
-    REAL(&r, vkDestroySemaphore)(r.device, semaphore, NULL);
+    timeline_end(&handles, semaphore);
     end();
 }

@@ -1,6 +1,6 @@
 /*
- * fake_vulkan.c - what the emulated Vulkan driver tells of devices and handles that are used against
- * a rule of Vulkan, and the functions and codes that it has by its version.
+ * fake_vulkan.c - what the emulated Vulkan driver tells of devices and handles that are used
+ * against a rule of Vulkan, and the functions and codes that it has by its version.
  */
 #include "tests/support/unit.h"
 #include "tests/support/vulkan/fixture.h"
