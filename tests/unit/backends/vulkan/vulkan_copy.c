@@ -49,53 +49,39 @@ static quire_copy_end end_of(const world *w, int k, uint64_t offset, uint64_t ro
     return (quire_copy_end){w->memory, w->allocations[k], offset, row, slice};
 }
 
-UNIT(vulkan_copy, pages_are_copied_in_one_submission)
+/* The last one has interleaved rows of one allocation: regions of one buffer that share no byte. */
+UNIT(vulkan_copy, bytes_of_pages_are_regions_of_few_submissions)
 {
-    static world w;
-    begin(&w);
-    CHECK_OK(quire_copy(&(quire_copy_options){.to = end_of(&w, 0, 0, 0, 0),
-                                              .from = end_of(&w, 1, 0, 0, 0),
-                                              .size = SIZE},
-                        NULL));
-    CHECK_EQ(fv_calls(w.b.driver, "vkQueueSubmit"), 1);
-    CHECK_EQ(fv_calls(w.b.driver, "vkCmdCopyBuffer"), 1);
-    memcpy(w.models[0], w.models[1], SIZE);
-    expect_models(&w);
-    vulkan_bench_end(&w.b);
-}
-
-UNIT(vulkan_copy, rows_are_regions_of_few_submissions)
-{
-    static world w;
-    begin(&w);
-    CHECK_OK(quire_copy(&(quire_copy_options){.to = end_of(&w, 0, 1, 50, 15003),
-                                              .from = end_of(&w, 1, 7, 49, 14800),
-                                              .size = 33,
-                                              .rows = 300,
-                                              .slices = 4},
-                        NULL));
-    CHECK_EQ(fv_calls(w.b.driver, "vkQueueSubmit"), (1200 + 255) / 256);
-    for (int k = 0; k < 4; k++)
-        for (int i = 0; i < 300; i++)
-            memcpy(w.models[0] + 1 + k * 15003 + i * 50, w.models[1] + 7 + k * 14800 + i * 49, 33);
-    expect_models(&w);
-    vulkan_bench_end(&w.b);
-}
-
-/* Interleaved rows of one allocation: regions of one buffer that share no byte. */
-UNIT(vulkan_copy, a_page_is_copied_within_itself)
-{
-    static world w;
-    begin(&w);
-    CHECK_OK(quire_copy(&(quire_copy_options){.to = end_of(&w, 0, 32, 64, 0),
-                                              .from = end_of(&w, 0, 0, 64, 0),
-                                              .size = 32,
-                                              .rows = 500},
-                        NULL));
-    for (int i = 0; i < 500; i++)
-        memcpy(w.models[0] + 32 + i * 64, w.models[0] + i * 64, 32);
-    expect_models(&w);
-    vulkan_bench_end(&w.b);
+    static const struct {
+        uint64_t to_at, to_row, to_slice, from_at, from_row, from_slice, size, rows, slices;
+        int from;
+    } cases[] = {{.size = SIZE, .rows = 1, .slices = 1, .from = 1},
+                 {1, 50, 15003, 7, 49, 14800, 33, 300, 4, 1},
+                 {32, 64, 0, 0, 64, 0, 32, 500, 1, 0}};
+    for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
+        static world w;
+        const uint64_t rows = cases[n].rows, slices = cases[n].slices, size = cases[n].size;
+        begin(&w);
+        CHECK_OK(
+            quire_copy(&(quire_copy_options){.to = end_of(&w, 0, cases[n].to_at, cases[n].to_row,
+                                                          cases[n].to_slice),
+                                             .from = end_of(&w, cases[n].from, cases[n].from_at,
+                                                            cases[n].from_row, cases[n].from_slice),
+                                             .size = size,
+                                             .rows = rows,
+                                             .slices = slices},
+                       NULL));
+        CHECK_EQ(fv_calls(w.b.driver, "vkQueueSubmit"), (rows * slices + 255) / 256);
+        CHECK_EQ(fv_calls(w.b.driver, "vkCmdCopyBuffer"), (rows * slices + 255) / 256);
+        for (uint64_t k = 0; k < slices; k++)
+            for (uint64_t i = 0; i < rows; i++)
+                memcpy(w.models[0] + cases[n].to_at + k * cases[n].to_slice + i * cases[n].to_row,
+                       w.models[cases[n].from] + cases[n].from_at + k * cases[n].from_slice +
+                           i * cases[n].from_row,
+                       size);
+        expect_models(&w);
+        vulkan_bench_end(&w.b);
+    }
 }
 
 /* Rows without gaps on one side and with gaps on the other, smaller and larger than half the

@@ -331,7 +331,6 @@ UNIT(vulkan_default, memories_of_two_devices_get_an_object_each)
 
 /* ---- streams and information -------------------------------------------------------------- */
 
-/* Waits for the work of a stream, and destroys it. */
 /* Buffers and images from create infos reuse what was freed on their stream, and describe
    themselves. */
 UNIT(vulkan_default, objects_reuse_ranges_in_the_order_of_a_stream)

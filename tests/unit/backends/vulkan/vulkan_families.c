@@ -22,10 +22,12 @@ static bool open_two(vulkan_bench *b, const uint32_t *families, uint32_t count)
                .settings = {.queue_families = families, .queue_family_count = count}});
 }
 
-/* Quire's queue writes a range, and a stream on the program's queue reads it, through the buffer
-   over the page. */
-static void write_and_read_elsewhere(vulkan_bench *b)
+/* Quire's queue writes a range, and a stream on the program's queue reads it: through the buffer
+   over the page, or through a dedicated buffer of quire's options. */
+static void write_and_read_elsewhere(vulkan_bench *b, bool dedicated)
 {
+    const quire_buffer_options of_buffer = {.size = SIZE, .dedicated = true};
+    quire_buffer buffer;
     quire_vulkan_queue queue;
     quire_stream *stream = NULL;
     quire_allocation from, to;
@@ -37,6 +39,11 @@ static void write_and_read_elsewhere(vulkan_bench *b)
                                       &stream));
     CHECK_OK(quire_allocate(memory, &options, &from));
     CHECK_OK(quire_allocate(memory, &options, &to));
+    if (dedicated) {
+        CHECK_OK(quire_free(memory, from));
+        CHECK_OK(quire_buffer_create(memory, &of_buffer, &buffer));
+        from = buffer.allocation;
+    }
     CHECK_OK(quire_fill(memory, from, &(quire_fill_options){.value = 7}, NULL));
     CHECK_OK(quire_copy(&(quire_copy_options){.from = {.memory = memory, .allocation = from},
                                               .to = {.memory = memory, .allocation = to},
@@ -52,7 +59,7 @@ UNIT(vulkan_families, exclusive_buffers_need_a_transfer_of_ownership)
 {
     vulkan_bench b;
     CHECK(open_two(&b, NULL, 0));
-    write_and_read_elsewhere(&b);
+    write_and_read_elsewhere(&b, false);
     CHECK_EQ(fv_message_count(b.driver, FV_ERROR), 1);
     CHECK_HAS(fv_message(b.driver, 0), "belongs to family");
     fv_forget(b.driver);
@@ -69,41 +76,10 @@ UNIT(vulkan_families, shared_buffers_need_none)
     for (int i = 0; i < 3; i++) {
         vulkan_bench b;
         CHECK(open_two(&b, settings[i].families, settings[i].count));
-        write_and_read_elsewhere(&b);
+        write_and_read_elsewhere(&b, false);
+        write_and_read_elsewhere(&b, true);
         vulkan_bench_end(&b);
     }
-}
-
-/* A buffer of its own page is shared as well: quire_buffer_create made it. */
-UNIT(vulkan_families, buffers_of_quires_options_are_shared)
-{
-    vulkan_bench b;
-    quire_vulkan_queue queue;
-    quire_stream *stream = NULL;
-    quire_buffer buffer;
-    quire_memory *memory = NULL;
-    CHECK(open_two(&b, NULL, QUIRE_VULKAN_ALL_FAMILIES));
-    CHECK_OK(quire_vulkan_get_queue(b.device, 0, &queue));
-    CHECK_OK(quire_vulkan_stream_wrap(b.device, &(quire_vulkan_stream_options){.queue = queue},
-                                      &stream));
-    CHECK_OK(quire_device_buffer_create(
-        b.device, &(quire_kind_request){.intent = QUIRE_INTENT_DEVICE},
-        &(quire_buffer_options){.size = SIZE, .dedicated = true}, &memory, &buffer));
-    CHECK_OK(quire_fill(memory, buffer.allocation, &(quire_fill_options){.value = 1}, NULL));
-    quire_memory *other =
-        vulkan_bench_memory(&b, &(quire_memory_options){.kind.intent = QUIRE_INTENT_DEVICE});
-    quire_allocation to;
-    CHECK_OK(quire_allocate(other, &(quire_allocation_options){.size = SIZE}, &to));
-    CHECK_OK(quire_copy(
-        &(quire_copy_options){.from = {.memory = memory, .allocation = buffer.allocation},
-                              .to = {.memory = other, .allocation = to},
-                              .size = SIZE,
-                              .stream = stream},
-        NULL));
-    CHECK_OK(quire_stream_destroy(&stream));
-    CHECK_OK(quire_free(other, to));
-    CHECK_OK(quire_device_free(b.device, buffer.allocation));
-    vulkan_bench_end(&b);
 }
 
 /* One family stays exclusive: Vulkan forbids to share with one alone. */

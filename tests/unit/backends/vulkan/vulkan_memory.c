@@ -176,62 +176,7 @@ UNIT(vulkan_memory, a_preference_of_a_raw_range_leaves_a_quarter_of_the_allocati
     vulkan_bench_end(&b);
 }
 
-/* ---- limits and budgets --------------------------------------------------------------------- */
-
-static uint32_t heap_of(vulkan_bench *b, quire_memory *memory)
-{
-    quire_memory_info info;
-    quire_device_info device;
-    CHECK_OK(quire_memory_get_info(memory, &info));
-    CHECK_OK(quire_device_get_info(b->device, &device));
-    return device.kinds[info.kind].heap;
-}
-
-enum { REQUESTS = 256 };
-
-/* Fills a device of 256 MiB with pages of 32 MiB. */
-static quire_memory *begin_full(vulkan_bench *b, const quire_memory_options *options)
-{
-    quire_allocation a;
-    quire_memory *memory = begin(b, NULL, 0, options);
-    fv_set_capacity(b->driver, 0, heap_of(b, memory), 256 * 1024 * KIB);
-    for (int i = 0; i < 8; i++)
-        CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 32 * 1024 * KIB}, &a));
-    fv_reset_counters(b->driver);
-    return memory;
-}
-
-UNIT(vulkan_memory, a_request_that_a_full_heap_refuses_costs_one_allocation_of_the_driver)
-{
-    vulkan_bench b;
-    quire_allocation none;
-    const quire_memory_options options = {.kind.required = QUIRE_DEVICE_LOCAL,
-                                          .pages = {.page_size = 32 * 1024 * KIB}};
-    quire_memory *memory = begin_full(&b, &options);
-    for (int i = 0; i < REQUESTS; i++)
-        CHECK_FAILS(quire_allocate(memory, &(quire_allocation_options){.size = 4096}, &none),
-                    QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-    CHECK(fv_calls(b.driver, "vkAllocateMemory") <= REQUESTS + 16);
-    vulkan_bench_end(&b);
-}
-
-UNIT(vulkan_memory, small_requests_beyond_the_budget_share_pages)
-{
-    vulkan_bench b;
-    quire_allocation a;
-    quire_memory_stats stats;
-    quire_memory *memory =
-        begin(&b, NULL, 0, &(quire_memory_options){.kind.required = QUIRE_DEVICE_LOCAL});
-    fv_set_budget(b.driver, 0, heap_of(&b, memory), 1024 * KIB, 0);
-    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1024 * KIB}, &a));
-    fv_reset_counters(b.driver);
-    for (int i = 0; i < REQUESTS; i++)
-        CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 64 * KIB}, &a));
-    CHECK_OK(quire_memory_get_stats(memory, &stats));
-    CHECK_EQ(stats.pages_over_budget, fv_calls(b.driver, "vkAllocateMemory"));
-    CHECK(stats.pages_over_budget <= 20);
-    vulkan_bench_end(&b);
-}
+/* ---- limits --------------------------------------------------------------------------------- */
 
 UNIT(vulkan_memory, a_smaller_page_where_the_device_has_no_more)
 {

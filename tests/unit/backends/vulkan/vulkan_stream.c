@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "src/base/system.h"
+#include "src/core/device/device.h"
 #include "tests/support/stream_steps.h"
 #include "tests/support/unit.h"
 #include "tests/support/vulkan/fixture.h"
@@ -205,6 +206,68 @@ UNIT(vulkan_stream, a_stream_can_end_before_those_that_were_ordered_behind_it)
     }
 }
 
+/* ---- the end of a stream that waits for a value that is not signalled ------------------------ */
+
+/* A stream with an own semaphore whose work waits for value 3 of the caller's semaphore. */
+static quire_stream *make_stuck(quire_stream *theirs)
+{
+    quire_stream *stream = make();
+    quire_point point;
+    CHECK_OK(quire_stream_wait(stream, &(quire_point){theirs, 3}));
+    CHECK_OK(quire_stream_mark(stream, &point));
+    return stream;
+}
+
+/* Freeing a page also destroys deferred objects that are no longer in use. */
+static void give_a_page_back(void)
+{
+    CHECK_OK(quire_free(memory, allocate(KIB)));
+    CHECK_OK(quire_memory_trim(memory, 0, NULL));
+}
+
+/* Its semaphore and the caller's exist until the value is signalled. */
+UNIT(vulkan_stream, the_end_of_a_stream_that_cannot_go_on_does_not_sleep_for_ever)
+{
+    begin();
+    VkSemaphore semaphore = timeline_make(&handles);
+    quire_stream *theirs = wrap(semaphore), *stuck = make_stuck(theirs);
+    uint64_t before = qi_clock();
+    CHECK_OK(quire_stream_destroy(&stuck));
+    CHECK(qi_clock() - before >= SECOND);
+    CHECK_OK(quire_stream_destroy(&theirs));
+    give_a_page_back();
+    CHECK_EQ(fv_live(b.driver, FV_SEMAPHORE), 2); /* quire's, in use, and the caller's */
+    timeline_signal(&handles, semaphore, 3);
+    TIMELINE_CALL(&handles, vkDeviceWaitIdle)(handles.device);
+    give_a_page_back();
+    CHECK_EQ(fv_live(b.driver, FV_SEMAPHORE), 1);
+    timeline_end(&handles, semaphore);
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_stream, the_end_of_its_memory_does_not_either)
+{
+    begin();
+    VkSemaphore semaphore = timeline_make(&handles);
+    quire_stream *theirs = wrap(semaphore), *stuck = make_stuck(theirs);
+    quire_allocation made[2];
+    quire_memory *ending = NULL;
+    CHECK_OK(quire_memory_create(device, NULL, &ending));
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(quire_allocate(ending, &(quire_allocation_options){.size = KIB}, &made[i]));
+    CHECK_OK(quire_free_after_point(ending, made[0], &(quire_point){theirs, 5}));
+    CHECK_OK(quire_free_on_stream(ending, made[1], stuck));
+    device->stall_timeout = SECOND / 20;
+    quire_memory_destroy_all(&ending);
+    CHECK(!ending);
+    CHECK_OK(quire_stream_destroy(&stuck)); /* it is destroyed with the device */
+    CHECK_OK(quire_stream_destroy(&theirs));
+    timeline_signal(&handles, semaphore, 3);
+    TIMELINE_CALL(&handles, vkDeviceWaitIdle)(handles.device);
+    timeline_end(&handles, semaphore);
+    vulkan_bench_end(&b);
+}
+
 /* ---- the caller's queues -------------------------------------------------------------------- */
 
 typedef struct counted {
@@ -358,7 +421,7 @@ UNIT(vulkan_stream, a_lost_device_answers_so_and_gives_everything_back)
 
 UNIT(vulkan_stream, wrong_use_is_refused)
 {
-    quire_stream *stream = NULL, *held = NULL;
+    quire_stream *stream = NULL;
     begin();
     VkSemaphore semaphore = timeline_make(&handles);
     const quire_vulkan_queue queue = {.queue = handles.queue};
@@ -368,17 +431,9 @@ UNIT(vulkan_stream, wrong_use_is_refused)
         {.queue = {.lock = take, .unlock = give}},
         {.queue = queue, .semaphore = semaphore},
     };
-    CHECK_FAILS(quire_vulkan_stream_wrap(NULL, &wrong[0], &stream), INVALID);
-    CHECK_FAILS(quire_vulkan_stream_wrap(device, NULL, &stream), INVALID);
-    CHECK_FAILS(quire_vulkan_stream_wrap(device, &wrong[0], NULL), INVALID);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         CHECK_FAILS(quire_vulkan_stream_wrap(device, &wrong[i], &stream), INVALID);
     CHECK(!stream);
     timeline_end(&handles, semaphore);
-    CHECK_OK(quire_stream_create(device, &(quire_stream_options){.capture = true}, &held));
-    CHECK_FAILS(quire_vulkan_stream_get(held, &semaphore), INVALID);
-    CHECK_FAILS(quire_vulkan_stream_get(NULL, &semaphore), INVALID);
-    CHECK_FAILS(quire_vulkan_stream_get(held, NULL), INVALID);
-    CHECK_OK(quire_stream_destroy(&held));
     vulkan_bench_end(&b);
 }

@@ -1,6 +1,8 @@
 /*
- * vulkan_open_chain.c - what the program adds to a device of quire's own: extensions and a chain of
- * features. On the fake driver; on a real one: vulkan_open.c.
+ * vulkan_open_own.c - what the program adds to a device of quire's own: extensions, a chain of
+ * features, and queues. On the fake driver; on a real one: vulkan_open.c. The fake driver has two
+ * queues in each of three families, and with FV_SPARSE_APART in a fourth one that only binds sparse
+ * objects.
  */
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
@@ -47,7 +49,7 @@ static void expect_refused(vulkan_bench *b, quire_vulkan_options options, quire_
 /* ---- extensions ------------------------------------------------------------------------------ */
 
 /* AMD's kinds need an extension and a feature that quire does not enable itself. */
-UNIT(vulkan_open_chain, an_extension_and_its_feature_are_enabled)
+UNIT(vulkan_open_own, an_extension_and_its_feature_are_enabled)
 {
     static const char *const names[] = {"VK_AMD_device_coherent_memory", "VK_EXT_memory_budget"};
     VkPhysicalDeviceCoherentMemoryFeaturesAMD coherent = {
@@ -79,7 +81,7 @@ UNIT(vulkan_open_chain, an_extension_and_its_feature_are_enabled)
 
 /* The program's VK_EXT_buffer_device_address excludes the extension and the feature of the same
    name that quire enables otherwise. */
-UNIT(vulkan_open_chain, the_older_extension_of_device_addresses_excludes_the_newer_one)
+UNIT(vulkan_open_own, the_older_extension_of_device_addresses_excludes_the_newer_one)
 {
     static const char *const names[] = {"VK_EXT_buffer_device_address"};
     static const uint32_t versions[] = {VK_API_VERSION_1_1, VK_API_VERSION_1_2, VK_API_VERSION_1_3};
@@ -104,7 +106,7 @@ UNIT(vulkan_open_chain, the_older_extension_of_device_addresses_excludes_the_new
     }
 }
 
-UNIT(vulkan_open_chain, extensions_of_the_instance_are_enabled)
+UNIT(vulkan_open_own, extensions_of_the_instance_are_enabled)
 {
     static const char *const names[] = {"VK_EXT_debug_utils"};
     vulkan_bench b;
@@ -115,7 +117,7 @@ UNIT(vulkan_open_chain, extensions_of_the_instance_are_enabled)
     vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_open_chain, all_missing_extensions_are_named)
+UNIT(vulkan_open_own, all_missing_extensions_are_named)
 {
     static const char *const names[] = {"VK_EXT_memory_budget", "VK_QUIRE_one", "VK_QUIRE_two"};
     static const char *const holes[] = {"VK_EXT_memory_budget", NULL};
@@ -141,7 +143,7 @@ UNIT(vulkan_open_chain, all_missing_extensions_are_named)
 
 /* Whatever structs the chain has, quire uses the same features as without it. The driver reports a
    struct that occurs twice or beside the struct of a core version that contains it. */
-UNIT(vulkan_open_chain, the_chain_is_merged_with_the_features_of_quire)
+UNIT(vulkan_open_own, the_chain_is_merged_with_the_features_of_quire)
 {
     for (int i = 0; i < 8; i++) {
         vulkan_bench b;
@@ -174,7 +176,7 @@ UNIT(vulkan_open_chain, the_chain_is_merged_with_the_features_of_quire)
     }
 }
 
-UNIT(vulkan_open_chain, single_structs_are_merged_too)
+UNIT(vulkan_open_own, single_structs_are_merged_too)
 {
     vulkan_bench b;
     vulkan_bench_begin(&b, "amd-rebar", 0);
@@ -197,7 +199,7 @@ UNIT(vulkan_open_chain, single_structs_are_merged_too)
 }
 
 /* quire enables robust access only on request. */
-UNIT(vulkan_open_chain, the_programs_own_features_are_enabled)
+UNIT(vulkan_open_own, the_programs_own_features_are_enabled)
 {
     vulkan_bench b;
     vulkan_bench_begin(&b, NULL, 0);
@@ -211,7 +213,7 @@ UNIT(vulkan_open_chain, the_programs_own_features_are_enabled)
     vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_open_chain, missing_features_are_named)
+UNIT(vulkan_open_own, missing_features_are_named)
 {
     vulkan_bench b;
     vulkan_bench_begin(&b, NULL, 0);
@@ -229,7 +231,7 @@ UNIT(vulkan_open_chain, missing_features_are_named)
 }
 
 /* The driver alone knows the members of other structs. */
-UNIT(vulkan_open_chain, a_refused_struct_that_quire_does_not_know_is_named_by_number)
+UNIT(vulkan_open_own, a_refused_struct_that_quire_does_not_know_is_named_by_number)
 {
     vulkan_bench b;
     vulkan_bench_begin(&b, NULL, 0);
@@ -248,7 +250,7 @@ UNIT(vulkan_open_chain, a_refused_struct_that_quire_does_not_know_is_named_by_nu
     vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_open_chain, a_failure_leaves_the_chain_as_it_was)
+UNIT(vulkan_open_own, a_failure_leaves_the_chain_as_it_was)
 {
     vulkan_bench b;
     vulkan_bench_begin(&b, NULL, 0);
@@ -268,7 +270,7 @@ UNIT(vulkan_open_chain, a_failure_leaves_the_chain_as_it_was)
     vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_open_chain, a_wrong_chain_is_refused)
+UNIT(vulkan_open_own, a_wrong_chain_is_refused)
 {
     vulkan_bench b;
     vulkan_bench_begin(&b, "nvidia-11", 0);
@@ -287,7 +289,7 @@ UNIT(vulkan_open_chain, a_wrong_chain_is_refused)
 }
 
 /* The headers may lack the struct. quire itself asks for 1.3. */
-UNIT(vulkan_open_chain, features_of_1_4_ask_for_an_instance_of_1_4)
+UNIT(vulkan_open_own, features_of_1_4_ask_for_an_instance_of_1_4)
 {
     const uint32_t version = VK_MAKE_API_VERSION(0, 1, 4, 0);
     for (int i = 0; i < 3; i++) {
@@ -307,4 +309,146 @@ UNIT(vulkan_open_chain, features_of_1_4_ask_for_an_instance_of_1_4)
         }
         vulkan_bench_end(&b);
     }
+}
+
+/* ---- queues ---------------------------------------------------------------------------------- */
+
+static void submit_nothing(const quire_vulkan_handles *h, VkQueue queue)
+{
+    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO};
+    CHECK_EQ(VULKAN_CALL(*h, vkQueueSubmit)(queue, 1, &info, VK_NULL_HANDLE), 0);
+}
+
+UNIT(vulkan_open_own, further_queues_are_of_the_smallest_family)
+{
+    static const VkQueueFlags wishes[] = {VK_QUEUE_TRANSFER_BIT, VK_QUEUE_GRAPHICS_BIT, 0,
+                                          VK_QUEUE_COMPUTE_BIT, VK_QUEUE_TRANSFER_BIT};
+    static const uint32_t families[] = {2, 0, 2, 1, 1};
+    vulkan_bench b;
+    quire_vulkan_queue queues[COUNT(wishes)], none;
+    quire_vulkan_handles h;
+    vulkan_bench_begin(&b, NULL, 0);
+    CHECK(vulkan_bench_open_with(
+        &b, (quire_vulkan_options){.queues = wishes, .queue_count = COUNT(wishes)}));
+    CHECK_OK(quire_vulkan_get_handles(b.device, &h));
+    for (uint32_t i = 0; i < COUNT(wishes); i++) {
+        CHECK_OK(quire_vulkan_get_queue(b.device, i, &queues[i]));
+        CHECK_EQ(queues[i].family, families[i]);
+        CHECK(queues[i].queue && queues[i].queue != h.queue);
+        CHECK(!queues[i].lock && !queues[i].unlock);
+        for (uint32_t k = 0; k < i; k++)
+            CHECK(queues[i].queue != queues[k].queue);
+        submit_nothing(&h, queues[i].queue);
+    }
+    CHECK_FAILS(quire_vulkan_get_queue(b.device, COUNT(wishes), &none), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK(!none.queue);
+    CHECK_FAILS(quire_vulkan_get_queue(b.device, UINT32_MAX, &none), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(quire_vulkan_get_queue(b.device, 0, NULL), INVALID);
+    /* a stream of quire on one of them */
+    quire_stream *stream = NULL;
+    quire_point point;
+    CHECK_OK(quire_vulkan_stream_wrap(b.device, &(quire_vulkan_stream_options){.queue = queues[0]},
+                                      &stream));
+    CHECK_OK(quire_stream_mark(stream, &point));
+    CHECK_OK(quire_stream_destroy(&stream));
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_open_own, a_queue_that_does_not_exist_is_named)
+{
+    const VkQueueFlags video = 0x20; /* VK_QUEUE_VIDEO_DECODE_BIT_KHR */
+    const VkQueueFlags graphics[] = {VK_QUEUE_GRAPHICS_BIT, VK_QUEUE_GRAPHICS_BIT,
+                                     VK_QUEUE_GRAPHICS_BIT};
+    static const VkQueueFlags many[QUIRE_VULKAN_MAX_QUEUES + 1];
+    vulkan_bench b;
+    vulkan_bench_begin(&b, NULL, 0);
+    expect_refused(&b, (quire_vulkan_options){.queue_flags = video}, UNSUPPORTED,
+                   "queue_flags 0x20");
+    expect_refused(&b, (quire_vulkan_options){.queues = &video, .queue_count = 1}, UNSUPPORTED,
+                   "queues[0]: none with the flags 0x20");
+    /* the family has two */
+    expect_refused(&b, (quire_vulkan_options){.queues = graphics, .queue_count = 3}, UNSUPPORTED,
+                   "queues[2]");
+    expect_refused(&b,
+                   (quire_vulkan_options){
+                       .queue_flags = VK_QUEUE_GRAPHICS_BIT, .queues = graphics, .queue_count = 2},
+                   UNSUPPORTED, "queues[1]");
+    expect_refused(&b, (quire_vulkan_options){.queue_count = 1}, INVALID, "queues is null");
+    expect_refused(
+        &b, (quire_vulkan_options){.queues = many, .queue_count = QUIRE_VULKAN_MAX_QUEUES + 1},
+        INVALID, "queue_count is 17: 16 at most");
+    CHECK(vulkan_bench_open_with(&b, (quire_vulkan_options){.queue_flags = VK_QUEUE_GRAPHICS_BIT,
+                                                            .queues = graphics,
+                                                            .queue_count = 1}));
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_open_own, sparse_queue_and_wishes_share_a_family)
+{
+    static const VkQueueFlags wishes[] = {VK_QUEUE_SPARSE_BINDING_BIT};
+    vulkan_bench b;
+    quire_vulkan_queue queue;
+    vulkan_bench_begin(&b, NULL, FV_SPARSE_APART);
+    CHECK(vulkan_bench_open_with(&b, (quire_vulkan_options){.queues = wishes, .queue_count = 1}));
+    const quire_vulkan_handles h = vulkan_bench_handles(&b);
+    CHECK_OK(quire_vulkan_get_queue(b.device, 0, &queue));
+    CHECK_EQ(queue.family, h.sparse_family);
+    CHECK(queue.queue != h.sparse_queue);
+    vulkan_bench_end(&b);
+}
+
+/* Opens a device with these queues, and checks their families. */
+static void open_with_queues(vulkan_bench *b, const VkQueueFlags *wishes, const uint32_t *families,
+                             uint32_t count, quire_vulkan_handles *h)
+{
+    vulkan_bench_begin(b, NULL, FV_SPARSE_APART);
+    CHECK(
+        vulkan_bench_open_with(b, (quire_vulkan_options){.queues = wishes, .queue_count = count}));
+    CHECK_OK(quire_vulkan_get_handles(b->device, h));
+    for (uint32_t i = 0; i < count; i++) {
+        quire_vulkan_queue queue;
+        CHECK_OK(quire_vulkan_get_queue(b->device, i, &queue));
+        CHECK_EQ(queue.family, families[i]);
+        CHECK(queue.queue && queue.queue != h->queue && queue.queue != h->sparse_queue);
+        submit_nothing(h, queue.queue);
+    }
+    submit_nothing(h, h->queue);
+}
+
+UNIT(vulkan_open_own, a_wish_that_has_a_choice_leaves_the_only_family_to_another)
+{
+    static const VkQueueFlags wishes[] = {0, 0, 0, 0, VK_QUEUE_SPARSE_BINDING_BIT};
+    static const uint32_t families[] = {2, 2, 1, 1, 3};
+    vulkan_bench b;
+    quire_vulkan_handles h;
+    open_with_queues(&b, wishes, families, COUNT(wishes), &h);
+    CHECK_EQ(h.queue_family, 0);
+    CHECK_EQ(h.sparse_family, 3);
+    CHECK(h.sparse_queue != NULL);
+    vulkan_bench_end(&b);
+}
+
+/* The device's queue only needs to compute. */
+UNIT(vulkan_open_own, the_queue_of_the_device_leaves_the_only_family_to_a_wish)
+{
+    static const VkQueueFlags wishes[] = {VK_QUEUE_GRAPHICS_BIT, VK_QUEUE_GRAPHICS_BIT};
+    static const uint32_t families[] = {0, 0};
+    vulkan_bench b;
+    quire_vulkan_handles h;
+    open_with_queues(&b, wishes, families, COUNT(wishes), &h);
+    CHECK_EQ(h.queue_family, 1);
+    CHECK_EQ(h.sparse_family, 3);
+    CHECK(h.sparse_queue != NULL);
+    vulkan_bench_end(&b);
+}
+
+UNIT(vulkan_open_own, wishes_come_before_the_sparse_queue)
+{
+    static const VkQueueFlags wishes[] = {VK_QUEUE_SPARSE_BINDING_BIT, VK_QUEUE_SPARSE_BINDING_BIT};
+    static const uint32_t families[] = {3, 3};
+    vulkan_bench b;
+    quire_vulkan_handles h;
+    open_with_queues(&b, wishes, families, COUNT(wishes), &h);
+    CHECK(h.sparse_queue == NULL);
+    vulkan_bench_end(&b);
 }
