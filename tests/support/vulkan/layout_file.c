@@ -103,7 +103,9 @@ static void take_rest(const json_t *root, fv_layout *layout)
             layout->features |= FV_PROTECTED;
 }
 
-bool fv_layout_file_read(const char *path, fv_layout *layout)
+/* Reads a layout, which end_layout releases. On failure returns false and writes a message to
+   stderr. */
+static bool read_layout(const char *path, fv_layout *layout)
 {
     quire_host_profile profile = {0};
     char *name = NULL;
@@ -124,7 +126,7 @@ bool fv_layout_file_read(const char *path, fv_layout *layout)
     return true;
 }
 
-void fv_layout_file_end(fv_layout *layout)
+static void end_layout(fv_layout *layout)
 {
     free((void *)(uintptr_t)layout->name);
     *layout = (fv_layout){0};
@@ -149,11 +151,11 @@ uint32_t fv_layout_files(void (*take)(const fv_layout *layout, void *state), voi
     for (int i = 0; i < count; i++) {
         fv_layout layout;
         snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
-        if (fv_layout_file_read(path, &layout)) {
+        if (read_layout(path, &layout)) {
             take(&layout, state);
             taken++;
         }
-        fv_layout_file_end(&layout);
+        end_layout(&layout);
         free(entries[i]);
     }
     free(entries);

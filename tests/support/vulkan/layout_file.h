@@ -5,16 +5,7 @@
 #ifndef QUIRE_TESTS_SUPPORT_VULKAN_LAYOUT_FILE_H
 #define QUIRE_TESTS_SUPPORT_VULKAN_LAYOUT_FILE_H
 
-#include <stdbool.h>
-
 #include "tests/support/vulkan/layout.h"
-
-/*
- * Reads a layout, which fv_layout_file_end releases. On failure returns false and writes a message
- * to stderr.
- */
-bool fv_layout_file_read(const char *path, fv_layout *layout);
-void fv_layout_file_end(fv_layout *layout);
 
 /*
  * Calls back with the layout of every file in the folder "devices" below the folder that the

@@ -23,6 +23,19 @@
     .storage_alignment = storage, .uniform_alignment = uniform, .texel_alignment = texel,          \
     .copy_alignment = copy
 
+/* Types that several layouts have: heap 1 is the device's for AMD, and heap 0 for NVIDIA. */
+#define TYPE(flags, heap)                                                                          \
+    {                                                                                              \
+        flags, heap                                                                                \
+    }
+#define AMD_TYPES                                                                                  \
+    TYPE(LOCAL, 1), TYPE(COHERENT, 0), TYPE(LOCAL | COHERENT, 1), TYPE(COHERENT | CACHED, 0),      \
+        TYPE(LOCAL | AMD, 1), TYPE(COHERENT | AMD, 0), TYPE(LOCAL | COHERENT | AMD, 1),            \
+        TYPE(COHERENT | CACHED | AMD, 0)
+#define NVIDIA_TYPES                                                                               \
+    TYPE(0, 1), TYPE(0, 1), TYPE(0, 1), TYPE(0, 1), TYPE(0, 1), TYPE(0, 1), TYPE(0, 1),            \
+        TYPE(LOCAL, 0)
+
 #define MIB (UINT64_C(1) << 20)
 #define NO_LIMIT UINT32_MAX
 
@@ -71,22 +84,7 @@ const fv_layout fv_layouts[] = {
         .heap_count = 2,
         .heaps = {{16783507456, 0}, {12868124672, VRAMS}},
         .type_count = 16,
-        .types = {{LOCAL, 1},
-                  {COHERENT, 0},
-                  {LOCAL | COHERENT, 1},
-                  {COHERENT | CACHED, 0},
-                  {LOCAL | AMD, 1},
-                  {COHERENT | AMD, 0},
-                  {LOCAL | COHERENT | AMD, 1},
-                  {COHERENT | CACHED | AMD, 0},
-                  {LOCAL, 1},
-                  {COHERENT, 0},
-                  {LOCAL | COHERENT, 1},
-                  {COHERENT | CACHED, 0},
-                  {LOCAL | AMD, 1},
-                  {COHERENT | AMD, 0},
-                  {LOCAL | COHERENT | AMD, 1},
-                  {COHERENT | CACHED | AMD, 0}},
+        .types = {AMD_TYPES, AMD_TYPES},
         .granularity = 1,
         .atom = 128,
         .max_allocations = NO_LIMIT,
@@ -106,14 +104,7 @@ const fv_layout fv_layouts[] = {
         .heap_count = 2,
         .heaps = {{1789566976, 0}, {3579142144, VRAM}},
         .type_count = 8,
-        .types = {{LOCAL, 1},
-                  {COHERENT, 0},
-                  {LOCAL | COHERENT, 1},
-                  {COHERENT | CACHED, 0},
-                  {LOCAL | AMD, 1},
-                  {COHERENT | AMD, 0},
-                  {LOCAL | COHERENT | AMD, 1},
-                  {COHERENT | CACHED | AMD, 0}},
+        .types = {AMD_TYPES},
         .granularity = 1,
         .atom = 64,
         .max_allocations = NO_LIMIT,
@@ -133,17 +124,7 @@ const fv_layout fv_layouts[] = {
         .heap_count = 2,
         .heaps = {{11811160064, VRAM}, {25216204800, 0}},
         .type_count = 11,
-        .types = {{0, 1},
-                  {0, 1},
-                  {0, 1},
-                  {0, 1},
-                  {0, 1},
-                  {0, 1},
-                  {0, 1},
-                  {LOCAL, 0},
-                  {LOCAL, 0},
-                  {COHERENT, 1},
-                  {COHERENT | CACHED, 1}},
+        .types = {NVIDIA_TYPES, {LOCAL, 0}, {COHERENT, 1}, {COHERENT | CACHED, 1}},
         .granularity = 1024,
         .atom = 64,
         .max_allocations = NO_LIMIT,
@@ -161,17 +142,7 @@ const fv_layout fv_layouts[] = {
         .heap_count = 3,
         .heaps = {{8589934592, VRAM}, {17264824320, 0}, {257949696, VRAM}},
         .type_count = 11,
-        .types = {{0, 1},
-                  {0, 1},
-                  {0, 1},
-                  {0, 1},
-                  {0, 1},
-                  {0, 1},
-                  {0, 1},
-                  {LOCAL, 0},
-                  {COHERENT, 1},
-                  {COHERENT | CACHED, 1},
-                  {LOCAL | COHERENT, 2}},
+        .types = {NVIDIA_TYPES, {COHERENT, 1}, {COHERENT | CACHED, 1}, {LOCAL | COHERENT, 2}},
         .granularity = 1024,
         .atom = 64,
         .max_allocations = NO_LIMIT,
