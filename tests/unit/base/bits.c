@@ -146,17 +146,3 @@ UNIT(bits, a_range_fits_up_to_the_last_byte_of_the_limit)
     CHECK(!qi_range_fits(1, UINT64_MAX, UINT64_MAX)); /* the sum would wrap to 0 */
     CHECK(!qi_range_fits(UINT64_MAX, UINT64_MAX, 100));
 }
-
-UNIT(bits, checked_sums_and_products_agree_with_wider_ones)
-{
-    test_random r = {1};
-    for (int i = 0; i < 100000; i++) {
-        uint64_t a = random_size(&r, UINT64_MAX), b = random_size(&r, UINT64_MAX), out = 0;
-        __extension__ typedef unsigned __int128 wide;
-        wide sum = (wide)a + b, product = (wide)a * b;
-        CHECK_EQ(qi_add_overflows(a, b, &out), sum > UINT64_MAX);
-        CHECK(sum > UINT64_MAX || out == (uint64_t)sum);
-        CHECK_EQ(qi_multiply_overflows(a, b, &out), product > UINT64_MAX);
-        CHECK(product > UINT64_MAX || out == (uint64_t)product);
-    }
-}

@@ -38,23 +38,6 @@ UNIT(handle, every_field_survives_beside_empty_and_full_neighbours)
                 expect_round_trip(tags[i], others[j], others[k]);
 }
 
-UNIT(handle, every_single_bit_of_a_field_survives)
-{
-    for (uint32_t bit = 0; bit < 26; bit++) {
-        expect_round_trip(4095, UINT32_C(1) << bit, QI_SLOT_COUNT - 1);
-        expect_round_trip(4095, QI_LAST_GENERATION, UINT32_C(1) << bit);
-        expect_round_trip(UINT32_C(1) << bit % 12, QI_LAST_GENERATION, QI_SLOT_COUNT - 1);
-    }
-}
-
-UNIT(handle, different_fields_give_different_ids)
-{
-    CHECK(qi_handle(1, 2, 3) != qi_handle(1, 3, 2));
-    CHECK(qi_handle(1, 2, 3) != qi_handle(2, 1, 3));
-    CHECK(qi_handle(1, 0, 0) != qi_handle(0, 1, 0));
-    CHECK(qi_handle(0, 0, 1) != 0);
-}
-
 UNIT(handle, tags_count_from_1_to_4095_and_wrap_to_1)
 {
     uint32_t previous = qi_tag_take();

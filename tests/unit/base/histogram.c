@@ -78,33 +78,6 @@ UNIT(histogram, a_single_number_is_every_percentile_exactly)
     }
 }
 
-UNIT(histogram, numbers_below_64_are_exact)
-{
-    histogram = (qi_histogram){0};
-    for (uint64_t i = 0; i < 64; i++)
-        qi_histogram_add(&histogram, i);
-    for (uint32_t i = 1; i <= 64; i++)
-        CHECK_EQ(qi_histogram_percentile(&histogram, i / 64.0), i - 1);
-}
-
-UNIT(histogram, a_share_is_reached_by_the_last_number_that_belongs_to_it)
-{
-    histogram = (qi_histogram){0};
-    for (int i = 0; i < 4; i++)
-        qi_histogram_add(&histogram, i < 3 ? 10 : 20);
-    CHECK_EQ(qi_histogram_percentile(&histogram, 0.74), 10);
-    CHECK_EQ(qi_histogram_percentile(&histogram, 0.75), 10);
-    CHECK_EQ(qi_histogram_percentile(&histogram, 0.76), 20);
-}
-
-UNIT(histogram, evenly_spread_numbers)
-{
-    test_random r = {3};
-    for (uint32_t i = 0; i < MOST; i++)
-        numbers[i] = random_below(&r, 1000000);
-    expect_percentiles(MOST);
-}
-
 UNIT(histogram, numbers_of_every_magnitude)
 {
     test_random r = {4};
@@ -120,14 +93,6 @@ UNIT(histogram, many_short_times_and_a_long_tail)
         double even = (double)(1 + random_below(&r, 1000000)) / 1000001.0;
         numbers[i] = (uint64_t)(50.0 / pow(even, 1.5));
     }
-    expect_percentiles(MOST);
-}
-
-UNIT(histogram, exponential_numbers)
-{
-    test_random r = {6};
-    for (uint32_t i = 0; i < MOST; i++)
-        numbers[i] = (uint64_t)(-3000.0 * log((double)(1 + random_below(&r, 1000)) / 1001.0));
     expect_percentiles(MOST);
 }
 

@@ -104,20 +104,6 @@ UNIT(id_map, smallest_and_largest_ids_and_numbers)
     end_bench(&b);
 }
 
-UNIT(id_map, growth_keeps_every_entry)
-{
-    bench b = make_bench();
-    for (uint32_t i = 1; i <= 10000; i++) {
-        add(&b, i, i * 3);
-        CHECK_EQ(b.map.count, i);
-    }
-    for (uint32_t i = 1; i <= 10000; i++)
-        expect(&b, i, i * 3);
-    CHECK(!qi_id_map_find(&b.map, 10001));
-    expect_sound(&b);
-    end_bench(&b);
-}
-
 UNIT(id_map, an_id_can_be_removed_and_added_again_without_limit)
 {
     bench b = make_bench();

@@ -259,37 +259,6 @@ UNIT(json, a_value_alone_is_a_document_with_a_line_end)
     CHECK_STR(out.text, "true\n");
 }
 
-UNIT(json, empty_objects_and_arrays_can_be_adjacent)
-{
-    qi_json json = begin();
-    qi_json_array(&json, NULL);
-    qi_json_object(&json, NULL);
-    qi_json_end_object(&json);
-    qi_json_array(&json, NULL);
-    qi_json_end_array(&json);
-    qi_json_object(&json, NULL);
-    qi_json_end_object(&json);
-    qi_json_end_array(&json);
-    expect_document(&json, json_pack("[{}[]{}]"));
-}
-
-UNIT(json, a_container_starts_without_a_comma_after_a_filled_one)
-{
-    qi_json json = begin();
-    qi_json_array(&json, NULL);
-    for (uint64_t i = 0; i < 3; i++) {
-        qi_json_object(&json, NULL);
-        qi_json_array(&json, "a");
-        qi_json_number(&json, NULL, i);
-        qi_json_number(&json, NULL, i);
-        qi_json_end_array(&json);
-        qi_json_end_object(&json);
-    }
-    qi_json_end_array(&json);
-    expect_document(&json,
-                    json_pack("[{s:[i,i]},{s:[i,i]},{s:[i,i]}]", "a", 0, 0, "a", 1, 1, "a", 2, 2));
-}
-
 UNIT(json, commas_stand_between_values_at_every_depth)
 {
     qi_json json = begin();

@@ -116,15 +116,6 @@ UNIT(result, numbers_are_formatted_as_the_format_says)
     CHECK_STR(quire_last_error(), "full to 100 %");
 }
 
-UNIT(result, the_numbers_are_captured_at_the_failure)
-{
-    uint64_t number = 5;
-    CHECK_EQ(qi_fail_with(QUIRE_ERROR_BUSY, "%u", number), QUIRE_ERROR_BUSY);
-    number = 6;
-    CHECK_STR(quire_last_error(), "5");
-    CHECK_EQ(number, 6);
-}
-
 UNIT(result, text_is_formatted_immediately)
 {
     char name[] = "quire";
@@ -163,13 +154,6 @@ UNIT(result, a_native_code_is_kept_until_the_next_failure)
     CHECK_FAILS(fail_native(-4, "again"), QUIRE_ERROR_BACKEND_FAILURE);
     CHECK_FAILS(qi_fail_text(QUIRE_ERROR_BUSY, "text"), QUIRE_ERROR_BUSY);
     CHECK_EQ(quire_last_native_code(), 0);
-}
-
-UNIT(result, a_text_replaces_a_format_that_was_not_queried)
-{
-    CHECK_EQ(qi_fail_with(QUIRE_ERROR_BUSY, "format %u", 1), QUIRE_ERROR_BUSY);
-    CHECK_FAILS(qi_fail_text(QUIRE_ERROR_BAD_FILE, "text"), QUIRE_ERROR_BAD_FILE);
-    CHECK_STR(quire_last_error(), "text");
 }
 
 /* ---- saved and restored -------------------------------------------------------------------- */

@@ -246,13 +246,6 @@ UNIT(parse, rejects_an_empty_text_without_a_place)
     CHECK_FAILS(quire_trace_parse("t.csv", NULL, 0, NULL, &trace), QUIRE_ERROR_BAD_FILE);
 }
 
-UNIT(parse, the_message_starts_with_the_unchanged_name)
-{
-    quire_trace *trace = NULL;
-    CHECK_FAILS(quire_trace_parse("a b:%s%n.csv", "x", 1, NULL, &trace), QUIRE_ERROR_BAD_FILE);
-    CHECK_HAS(quire_last_error(), "a b:%s%n.csv:1:1: ");
-}
-
 /* ---- accepted texts ----------------------------------------------------------------------- */
 
 UNIT(parse, a_header_alone_is_a_trace_without_events)
@@ -425,44 +418,6 @@ UNIT(parse, range_numbers_are_dense_and_unique_among_the_live)
 }
 
 /* ---- arguments and host memory ------------------------------------------------------------ */
-
-UNIT(parse, wrong_arguments_are_rejected)
-{
-    quire_trace *trace = (quire_trace *)(uintptr_t)1;
-    CHECK_FAILS(quire_trace_parse(NULL, "x", 1, NULL, &trace), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK(!trace);
-    trace = (quire_trace *)(uintptr_t)1;
-    CHECK_FAILS(quire_trace_parse("t", NULL, 1, NULL, &trace), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK(!trace);
-    CHECK_FAILS(quire_trace_parse("t", "x", 1, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    quire_host_memory half = *unit_memory();
-    half.release = NULL;
-    trace = (quire_trace *)(uintptr_t)1;
-    CHECK_FAILS(quire_trace_parse("t", HEADER, sizeof HEADER - 1, &half, &trace),
-                QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK(!trace);
-    quire_trace_destroy(NULL);
-    quire_trace_destroy(&trace);
-
-    quire_trace_info info, no_info = {0};
-    quire_trace_event event, no_event = {0};
-    memset(&info, 0xaa, sizeof info);
-    memset(&event, 0xaa, sizeof event);
-    CHECK_FAILS(quire_trace_get_info(NULL, &info), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK(!memcmp(&info, &no_info, sizeof info));
-    CHECK_FAILS(quire_trace_get_event(NULL, 0, &event), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK(!memcmp(&event, &no_event, sizeof event));
-    trace = accept(HEADER "\nalloc,1,1,,0,0,\n");
-    CHECK_FAILS(quire_trace_get_info(trace, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_trace_get_event(trace, 0, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    memset(&event, 0xaa, sizeof event);
-    CHECK_FAILS(quire_trace_get_event(trace, 1, &event), QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK(!memcmp(&event, &no_event, sizeof event));
-    CHECK_FAILS(quire_trace_get_event(trace, UINT64_MAX, &event), QUIRE_ERROR_OUT_OF_RANGE);
-    quire_trace_destroy(&trace);
-    CHECK(!trace);
-    quire_trace_destroy(&trace);
-}
 
 UNIT(parse, each_failed_host_allocation_is_handled)
 {

@@ -292,18 +292,6 @@ UNIT(replay, long_labels_are_cut_between_characters)
     expect_cut(254, "\xf0\x9f\x8d\x8e\xf0\x9f\x8d\x8e", "");
 }
 
-UNIT(replay, a_memory_that_was_used_before)
-{
-    bench b = make_bench(PAGE, THREE);
-    for (int i = 0; i < 3; i++) {
-        play(&b, NULL);
-        CHECK_EQ(b.report.failures, 0);
-        CHECK_EQ(b.report.peak_requested_bytes, 256 + 512 + 768);
-        CHECK_EQ(live_count(&b), 0);
-    }
-    end_bench(&b);
-}
-
 /* ---- parts of a trace --------------------------------------------------------------------- */
 
 UNIT(replay, event_count_ends_the_replay_early)
@@ -488,70 +476,6 @@ UNIT(replay, the_first_failure_is_the_last_error_with_its_native_code)
 }
 
 /* ---- arguments, host memory, threads ------------------------------------------------------ */
-
-UNIT(replay, wrong_arguments_are_rejected)
-{
-    bench b = make_bench(PAGE, THREE);
-    quire_replay_report none = {0};
-    for (int i = 0; i < 2; i++) {
-        memset(&b.report, 0xaa, sizeof b.report);
-        CHECK_FAILS(quire_trace_replay(i ? b.trace : NULL, i ? NULL : b.memory, NULL, &b.report),
-                    QUIRE_ERROR_INVALID_ARGUMENT);
-        CHECK(!memcmp(&b.report, &none, sizeof none));
-    }
-    CHECK_FAILS(quire_trace_replay(b.trace, b.memory, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    for (int i = 0; i < 2; i++) {
-        quire_replay_options options = {0};
-        options.unused[i] = 1;
-        memset(&b.report, 0xaa, sizeof b.report);
-        CHECK_FAILS(quire_trace_replay(b.trace, b.memory, &options, &b.report),
-                    QUIRE_ERROR_INVALID_ARGUMENT);
-        CHECK_HAS(quire_last_error(), "quire_replay_options");
-        CHECK(!memcmp(&b.report, &none, sizeof none));
-    }
-    CHECK_EQ(live_count(&b), 0);
-    end_bench(&b);
-}
-
-/* One replay on a fresh memory with one failing host allocation; returns true when none failed. */
-static bool play_with_fault(bench *b, uint64_t call, bool from_then)
-{
-    quire_replay_report none = {0};
-    make_memory(b);
-    memset(&b->report, 0xaa, sizeof b->report);
-    test_memory_fail(unit_memory_state(), call, from_then);
-    quire_result result =
-        quire_trace_replay(b->trace, b->memory, &(quire_replay_options){.name = true}, &b->report);
-    bool reached = unit_memory_state()->calls >= call;
-    test_memory_fail(unit_memory_state(), 0, false);
-    if (result) {
-        CHECK_FAILS(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-        CHECK(!memcmp(&b->report, &none, sizeof none));
-    } else {
-        CHECK_EQ(b->report.operations, 4);
-        CHECK_EQ(b->report.allocations + b->report.failures, 3);
-        CHECK(!b->report.failures || quire_last_result() == QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-    }
-    CHECK_OK(quire_memory_check(b->memory));
-    CHECK_EQ(live_count(b), 0);
-    CHECK_OK(quire_memory_destroy(&b->memory));
-    return !reached;
-}
-
-UNIT(replay, each_failed_host_allocation_is_handled)
-{
-    bench b = make_bench(PAGE, THREE);
-    CHECK_OK(quire_memory_destroy(&b.memory));
-    for (int from_then = 0; from_then < 2; from_then++) {
-        uint64_t call = 1;
-        while (!play_with_fault(&b, call, from_then))
-            call++;
-        CHECK(call > 3); /* three of the replay, and those of the memory */
-        CHECK_EQ(b.report.failures, 0);
-    }
-    make_memory(&b);
-    end_bench(&b);
-}
 
 typedef struct player {
     pthread_t thread;

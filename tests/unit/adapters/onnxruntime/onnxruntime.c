@@ -275,21 +275,6 @@ UNIT(onnxruntime, a_trim_releases_empty_pages)
     end(a);
 }
 
-UNIT(onnxruntime, stale_frees_after_a_trim_are_counted)
-{
-    install("1.30.0", 30);
-    ort_allocator *a = make(NULL);
-    void *small = a->alloc(a, 100);
-    a->free(a, small);
-    a->free(a, small);
-    CHECK_OK(quire_onnxruntime_trim(a, NULL));
-    CHECK_EQ(stats_of(a).memory.reserved_bytes, 0);
-    a->free(a, small);
-    CHECK_EQ(stats_of(a).bad_frees, 2);
-    CHECK_EQ(stats_of(a).frees, 1);
-    end(a);
-}
-
 /* ---- the heap of the C library --------------------------------------------------------------- */
 
 UNIT(onnxruntime, growth_by_an_eighth_trims_the_heap)

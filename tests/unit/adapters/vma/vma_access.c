@@ -89,19 +89,6 @@ UNIT(vma_access, persistent_mapping_lasts_until_the_free)
     vma_fixture_close(&v);
 }
 
-UNIT(vma_access, dedicated_memory_is_mapped_as_well)
-{
-    VmaAllocationCreateInfo options = MAPPED;
-    VkBuffer buffer;
-    options.flags |= VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT;
-    vma_fixture_open(&v, NULL, 0);
-    VmaAllocation a = vma_fixture_buffer(&v, 1000, &options, &buffer);
-    CHECK(mapped_data(a));
-    memset(mapped_data(a), 1, 1000);
-    vmaDestroyBuffer(v.allocator, buffer, a);
-    vma_fixture_close(&v);
-}
-
 /* As in VMA the flag has no effect there. */
 UNIT(vma_access, memory_that_cannot_be_mapped_has_no_pointer)
 {

@@ -15,29 +15,6 @@ static VkResult try(VkDeviceSize size, const VmaAllocationCreateInfo *options, V
     return vmaCreateBuffer(v.allocator, &info, options, buffer, allocation, NULL);
 }
 
-UNIT(vma_flags, never_allocate_takes_existing_blocks_only)
-{
-    VmaAllocationCreateInfo options = {.usage = VMA_MEMORY_USAGE_AUTO};
-    VkBuffer buffers[2];
-    VmaAllocation a[2];
-    vma_fixture_open(&v, NULL, 0);
-    options.flags = VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT;
-    CHECK_EQ(try(1000, &options, &buffers[0], &a[0]), VK_ERROR_OUT_OF_DEVICE_MEMORY);
-    CHECK_EQ(fv_live(v.vulkan.driver, FV_MEMORY), 0);
-    options.flags = 0;
-    CHECK_VK(try(1000, &options, &buffers[0], &a[0]));
-    options.flags = VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT;
-    CHECK_VK(try(1000, &options, &buffers[1], &a[1]));
-    CHECK_EQ(fv_live(v.vulkan.driver, FV_MEMORY), 1);
-    options.flags |= VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT;
-    VkBuffer none;
-    VmaAllocation no_allocation;
-    CHECK_EQ(try(1000, &options, &none, &no_allocation), VK_ERROR_FEATURE_NOT_PRESENT);
-    vmaDestroyBuffer(v.allocator, buffers[0], a[0]);
-    vmaDestroyBuffer(v.allocator, buffers[1], a[1]);
-    vma_fixture_close(&v);
-}
-
 UNIT(vma_flags, within_budget_is_refused_beyond_the_budget)
 {
     VmaAllocationCreateInfo options = {.usage = VMA_MEMORY_USAGE_AUTO,
@@ -77,23 +54,6 @@ UNIT(vma_flags, flags_without_a_counterpart_are_named)
         CHECK(!buffer && !a);
     }
     CHECK_EQ(fv_live(v.vulkan.driver, FV_BUFFER), 0);
-    vma_fixture_close(&v);
-}
-
-UNIT(vma_flags, strategies_are_served)
-{
-    const VmaAllocationCreateFlags strategies[] = {VMA_ALLOCATION_CREATE_STRATEGY_MIN_MEMORY_BIT,
-                                                   VMA_ALLOCATION_CREATE_STRATEGY_MIN_TIME_BIT};
-    VkBuffer buffer;
-    VmaAllocation a;
-    vma_fixture_open(&v, NULL, 0);
-    for (int i = 0; i < 2; i++) {
-        CHECK_VK(
-            try(1000,
-                &(VmaAllocationCreateInfo){.flags = strategies[i], .usage = VMA_MEMORY_USAGE_AUTO},
-                &buffer, &a));
-        vmaDestroyBuffer(v.allocator, buffer, a);
-    }
     vma_fixture_close(&v);
 }
 

@@ -117,24 +117,6 @@ UNIT(vma_heaps, within_budget_without_the_extension)
     vma_fixture_close(&v);
 }
 
-UNIT(vma_heaps, a_full_pool_is_out_of_memory)
-{
-    VmaPool pool;
-    VmaAllocation a[2];
-    vma_fixture_open(&v, NULL, 0);
-    const VmaPoolCreateInfo info = {.blockSize = MIB, .maxBlockCount = 1};
-    const VkMemoryRequirements needs = {
-        .size = MIB, .alignment = 256, .memoryTypeBits = UINT32_MAX};
-    CHECK_VK(vmaCreatePool(v.allocator, &info, &pool));
-    const VmaAllocationCreateInfo options = {.pool = pool};
-    CHECK_VK(vmaAllocateMemory(v.allocator, &needs, &options, &a[0], NULL));
-    CHECK_EQ(vmaAllocateMemory(v.allocator, &needs, &options, &a[1], NULL),
-             VK_ERROR_OUT_OF_DEVICE_MEMORY);
-    vmaFreeMemory(v.allocator, a[0]);
-    vmaDestroyPool(v.allocator, pool);
-    vma_fixture_close(&v);
-}
-
 /* Also memory that is dedicated because the driver requires it. */
 UNIT(vma_heaps, within_budget_of_required_memory)
 {

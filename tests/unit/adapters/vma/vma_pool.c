@@ -36,35 +36,6 @@ static VmaStatistics statistics(VmaPool pool)
 
 /* ---- blocks --------------------------------------------------------------------------------- */
 
-UNIT(vma_pool, blocks_have_the_size_and_number_of_the_pool)
-{
-    enum { COUNT = 9 };
-    VkBuffer buffers[COUNT];
-    VmaAllocation a[COUNT];
-    const VkBufferCreateInfo info = vma_fixture_buffer_info(60 << 10);
-    vma_fixture_open(&v, NULL, 0);
-    VmaPool pool = make(&(VmaPoolCreateInfo){.memoryTypeIndex = device_type(),
-                                             .blockSize = 256 << 10,
-                                             .minBlockCount = 1,
-                                             .maxBlockCount = 2});
-    const VmaAllocationCreateInfo options = {.pool = pool};
-    CHECK_EQ(statistics(pool).blockCount, 1);
-    CHECK_EQ(statistics(pool).blockBytes, 256 << 10);
-    for (int i = 0; i < COUNT - 1; i++)
-        a[i] = vma_fixture_buffer(&v, 60 << 10, &options, &buffers[i]);
-    CHECK_EQ(statistics(pool).blockCount, 2);
-    CHECK_EQ(statistics(pool).allocationCount, COUNT - 1);
-    CHECK_EQ(statistics(pool).allocationBytes, 480 << 10);
-    CHECK_EQ(
-        vmaCreateBuffer(v.allocator, &info, &options, &buffers[COUNT - 1], &a[COUNT - 1], NULL),
-        VK_ERROR_OUT_OF_DEVICE_MEMORY);
-    for (int i = 0; i < COUNT - 1; i++)
-        vmaDestroyBuffer(v.allocator, buffers[i], a[i]);
-    CHECK(statistics(pool).blockCount >= 1);
-    vmaDestroyPool(v.allocator, pool);
-    vma_fixture_close(&v);
-}
-
 /* As in VMA, which frees every block that becomes empty beside another empty one. */
 UNIT(vma_pool, a_pool_keeps_one_empty_block_or_its_minimum)
 {
@@ -204,48 +175,6 @@ UNIT(vma_pool, a_block_size_excludes_dedicated_memory)
     vmaDestroyBuffer(v.allocator, buffer, a);
     vmaDestroyPool(v.allocator, fixed);
     vmaDestroyPool(v.allocator, free);
-    vma_fixture_close(&v);
-}
-
-UNIT(vma_pool, the_alignment_of_a_pool_holds_for_every_allocation)
-{
-    VkBuffer buffers[3];
-    VmaAllocation a[3];
-    VmaAllocationInfo info;
-    vma_fixture_open(&v, NULL, 0);
-    VmaPool pool = make(
-        &(VmaPoolCreateInfo){.memoryTypeIndex = device_type(), .minAllocationAlignment = 64 << 10});
-    for (int i = 0; i < 3; i++) {
-        a[i] = vma_fixture_buffer(&v, 100, &(VmaAllocationCreateInfo){.pool = pool}, &buffers[i]);
-        vmaGetAllocationInfo(v.allocator, a[i], &info);
-        CHECK_EQ(info.offset % (64 << 10), 0);
-    }
-    for (int i = 0; i < 3; i++)
-        vmaDestroyBuffer(v.allocator, buffers[i], a[i]);
-    vmaDestroyPool(v.allocator, pool);
-    vma_fixture_close(&v);
-}
-
-UNIT(vma_pool, a_linear_pool_places_in_order)
-{
-    VkBuffer buffers[4];
-    VmaAllocation a[4];
-    VmaAllocationInfo info;
-    VkDeviceSize last = 0;
-    vma_fixture_open(&v, NULL, 0);
-    VmaPool pool = make(&(VmaPoolCreateInfo){.memoryTypeIndex = device_type(),
-                                             .flags = VMA_POOL_CREATE_LINEAR_ALGORITHM_BIT,
-                                             .blockSize = 1 << 20,
-                                             .maxBlockCount = 1});
-    for (int i = 0; i < 4; i++) {
-        a[i] = vma_fixture_buffer(&v, 1000, &(VmaAllocationCreateInfo){.pool = pool}, &buffers[i]);
-        vmaGetAllocationInfo(v.allocator, a[i], &info);
-        CHECK(i == 0 || info.offset > last);
-        last = info.offset;
-    }
-    for (int i = 0; i < 4; i++)
-        vmaDestroyBuffer(v.allocator, buffers[i], a[i]);
-    vmaDestroyPool(v.allocator, pool);
     vma_fixture_close(&v);
 }
 

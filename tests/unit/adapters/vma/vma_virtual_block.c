@@ -57,63 +57,6 @@ static void expect_full(VkDeviceSize size, VkFlags flags)
 
 /* ---- allocations ---------------------------------------------------------------------------- */
 
-UNIT(vma_virtual_block, the_information_is_that_of_the_request)
-{
-    int data[2];
-    open_block(16 * MIB, 0);
-    CHECK(vmaIsVirtualBlockEmpty(block));
-    const VmaVirtualAllocationCreateInfo request = {.size = 8 * MIB, .pUserData = &data[0]};
-    VmaVirtualAllocation first;
-    VmaVirtualAllocationInfo info;
-    VkDeviceSize offset = VK_WHOLE_SIZE;
-    CHECK_EQ(vmaVirtualAllocate(block, &request, &first, &offset), VK_SUCCESS);
-    CHECK(offset <= 8 * MIB);
-    CHECK(!vmaIsVirtualBlockEmpty(block));
-    vmaGetVirtualAllocationInfo(block, first, &info);
-    CHECK_EQ(info.offset, offset);
-    CHECK_EQ(info.size, 8 * MIB);
-    CHECK(info.pUserData == &data[0]);
-    vmaSetVirtualAllocationUserData(block, first, &data[1]);
-    vmaGetVirtualAllocationInfo(block, first, &info);
-    CHECK(info.pUserData == &data[1]);
-    vmaSetVirtualAllocationUserData(block, first, NULL);
-    vmaGetVirtualAllocationInfo(block, first, &info);
-    CHECK(info.pUserData == NULL);
-    close_block();
-}
-
-UNIT(vma_virtual_block, a_freed_range_serves_again)
-{
-    open_block(16 * MIB, 0);
-    VkDeviceSize first = 0, second = 0, third = 0;
-    VmaVirtualAllocation allocation = take(8 * MIB, 0, 0, &first);
-    take(4 * MIB, 1, 0, &second);
-    CHECK(second >= first + 8 * MIB || second + 4 * MIB <= first);
-    expect_full(8 * MIB, 0);
-    vmaVirtualFree(block, allocation);
-    vmaVirtualFree(block, VK_NULL_HANDLE);
-    take(8 * MIB, 0, 0, &third);
-    CHECK_EQ(third, first);
-    vmaClearVirtualBlock(block);
-    expect_at(16 * MIB, 0, 0, 0);
-    expect_full(1, 0);
-    close_block();
-}
-
-/* The gaps that alignment leaves stay free. */
-UNIT(vma_virtual_block, alignment_holds_and_its_gaps_stay_free)
-{
-    open_block(MIB, 0);
-    expect_at(3, 1, 0, 0);
-    expect_at(5, 4096, 0, 4096);
-    expect_at(4093, 1, 0, 3);
-    expect_at(1, 512 * KIB, 0, 512 * KIB);
-    VmaStatistics stats;
-    vmaGetVirtualBlockStatistics(block, &stats);
-    CHECK_EQ(stats.allocationBytes, 3 + 5 + 4093 + 1);
-    close_block();
-}
-
 UNIT(vma_virtual_block, every_size_is_exact_to_the_byte)
 {
     const VkDeviceSize sizes[] = {1,           1000003,          UINT32_MAX, UINT64_C(1) << 32,
@@ -172,53 +115,9 @@ UNIT(vma_virtual_block, the_strategy_min_offset_takes_the_lowest)
     take_lowest_of(TIB);
 }
 
-UNIT(vma_virtual_block, the_other_strategies_serve)
-{
-    open_block(2 * KIB, 0);
-    expect_at(KIB, 1, VMA_VIRTUAL_ALLOCATION_CREATE_STRATEGY_MIN_MEMORY_BIT, 0);
-    expect_at(KIB, 1, VMA_VIRTUAL_ALLOCATION_CREATE_STRATEGY_MIN_TIME_BIT, KIB);
-    expect_full(1, VMA_VIRTUAL_ALLOCATION_CREATE_STRATEGY_MIN_OFFSET_BIT);
-    close_block();
-}
-
 /* ---- the linear algorithm ------------------------------------------------------------------- */
 
 enum { LINEAR = VMA_VIRTUAL_BLOCK_CREATE_LINEAR_ALGORITHM_BIT };
-
-UNIT(vma_virtual_block, linear_is_a_stack)
-{
-    open_block(1000, LINEAR);
-    VmaVirtualAllocation all[10];
-    for (uint32_t i = 0; i < 10; i++) {
-        VkDeviceSize offset = 0;
-        all[i] = take(100, 1, 0, &offset);
-        CHECK_EQ(offset, i * UINT64_C(100));
-    }
-    expect_full(1, 0);
-    for (uint32_t i = 9; i > 4; i--)
-        vmaVirtualFree(block, all[i]);
-    expect_at(300, 1, 0, 500);
-    close_block();
-}
-
-UNIT(vma_virtual_block, linear_is_a_ring)
-{
-    open_block(1000, LINEAR);
-    VmaVirtualAllocation all[10];
-    for (uint32_t i = 0; i < 10; i++)
-        all[i] = take(100, 1, 0, NULL);
-    for (uint32_t i = 0; i < 4; i++)
-        vmaVirtualFree(block, all[i]);
-    expect_at(250, 1, 0, 0);
-    expect_full(151, 0);
-    expect_at(100, 64, 0, 256);
-    VmaDetailedStatistics stats;
-    vmaCalculateVirtualBlockStatistics(block, &stats);
-    CHECK_EQ(stats.unusedRangeCount, 2);
-    CHECK_EQ(stats.unusedRangeSizeMin, 6);
-    CHECK_EQ(stats.unusedRangeSizeMax, 44);
-    close_block();
-}
 
 UNIT(vma_virtual_block, linear_is_a_double_stack)
 {
@@ -231,51 +130,5 @@ UNIT(vma_virtual_block, linear_is_a_double_stack)
     expect_full(695, upper);
     expect_at(694, 1, upper | VMA_VIRTUAL_ALLOCATION_CREATE_STRATEGY_MIN_TIME_BIT, 138);
     expect_full(1, 0);
-    close_block();
-}
-
-/* ---- statistics ----------------------------------------------------------------------------- */
-
-static VmaDetailedStatistics statistics(void)
-{
-    VmaDetailedStatistics detailed;
-    VmaStatistics plain;
-    vmaCalculateVirtualBlockStatistics(block, &detailed);
-    vmaGetVirtualBlockStatistics(block, &plain);
-    CHECK(!memcmp(&plain, &detailed.statistics, sizeof plain));
-    CHECK_EQ(plain.blockCount, 1);
-    return detailed;
-}
-
-UNIT(vma_virtual_block, statistics_count_allocations_and_unused_ranges)
-{
-    open_block(1000, 0);
-    VmaDetailedStatistics stats = statistics();
-    CHECK_EQ(stats.statistics.blockBytes, 1000);
-    CHECK_EQ(stats.statistics.allocationCount, 0);
-    CHECK_EQ(stats.allocationSizeMin, VK_WHOLE_SIZE);
-    CHECK_EQ(stats.allocationSizeMax, 0);
-    CHECK_EQ(stats.unusedRangeCount, 1);
-    CHECK_EQ(stats.unusedRangeSizeMin, 1000);
-    CHECK_EQ(stats.unusedRangeSizeMax, 1000);
-    take(300, 1, 0, NULL);
-    VmaVirtualAllocation gone = take(77, 1, 0, NULL);
-    take(23, 1, 0, NULL);
-    vmaVirtualFree(block, gone);
-    stats = statistics();
-    CHECK_EQ(stats.statistics.allocationCount, 2);
-    CHECK_EQ(stats.statistics.allocationBytes, 323);
-    CHECK_EQ(stats.allocationSizeMin, 23);
-    CHECK_EQ(stats.allocationSizeMax, 300);
-    CHECK_EQ(stats.unusedRangeCount, 2);
-    CHECK_EQ(stats.unusedRangeSizeMin, 77);
-    CHECK_EQ(stats.unusedRangeSizeMax, 600);
-    take(77, 1, 0, NULL);
-    take(600, 1, 0, NULL);
-    stats = statistics();
-    CHECK_EQ(stats.unusedRangeCount, 0);
-    CHECK_EQ(stats.unusedRangeSizeMin, VK_WHOLE_SIZE);
-    CHECK_EQ(stats.unusedRangeSizeMax, 0);
-    CHECK_EQ(stats.statistics.allocationBytes, 1000);
     close_block();
 }

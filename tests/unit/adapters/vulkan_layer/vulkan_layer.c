@@ -159,39 +159,6 @@ UNIT(vulkan_layer, images_and_buffers_are_neighbours_on_every_layout)
     }
 }
 
-/* One memory object that the program divides itself. */
-UNIT(vulkan_layer, offsets_of_the_program_are_added_to_those_of_the_range)
-{
-    enum { PARTS = 40 };
-    fv_fixture f;
-    VkBuffer parts[PARTS];
-    VkBindBufferMemoryInfo binds[PARTS];
-    lf_open_named(&f, "amd-bar");
-    VkDeviceMemory first = lf_allocate(&f, 100, 0, NULL);
-    VkDeviceMemory memory = lf_allocate(&f, PARTS * 4 * KIB, 0, NULL);
-    for (unsigned i = 0; i < PARTS; i++) {
-        parts[i] = fv_fixture_buffer(&f, KIB, COPIES);
-        fv_fixture_needs(&f, parts[i]);
-        binds[i] = (VkBindBufferMemoryInfo){.sType = VK_STRUCTURE_TYPE_BIND_BUFFER_MEMORY_INFO,
-                                            .buffer = parts[i],
-                                            .memory = memory,
-                                            .memoryOffset = 4 * KIB * i};
-    }
-    CHECK_VK(FV(&f, vkBindBufferMemory2)(f.device, PARTS, binds));
-    fv_place start = fv_place_of(f.driver, (uint64_t)(uintptr_t)parts[0]);
-    CHECK(start.offset >= 4 * KIB);
-    for (unsigned i = 1; i < PARTS; i++) {
-        fv_place place = fv_place_of(f.driver, (uint64_t)(uintptr_t)parts[i]);
-        CHECK(place.memory == start.memory);
-        CHECK_EQ(place.offset, start.offset + 4 * KIB * i);
-    }
-    for (unsigned i = 0; i < PARTS; i++)
-        FV(&f, vkDestroyBuffer)(f.device, parts[i], NULL);
-    lf_release(&f, memory);
-    lf_release(&f, first);
-    fv_fixture_close(&f);
-}
-
 UNIT(vulkan_layer, each_priority_has_separate_pages)
 {
     static const float PRIORITIES[] = {0.0f, 0.25f, 1.0f};
@@ -219,25 +186,6 @@ UNIT(vulkan_layer, each_priority_has_separate_pages)
 }
 
 /* ---- trouble --------------------------------------------------------------------------------- */
-
-UNIT(vulkan_layer, the_driver_answers_if_no_page_can_be_created)
-{
-    fv_fixture f;
-    VkDeviceMemory memory = VK_NULL_HANDLE;
-    lf_open_named(&f, "amd-bar");
-    fv_set_capacity(f.driver, 0, 0, MIB);
-    VkDeviceMemory small = lf_allocate(&f, 100 * KIB, 0, NULL);
-    const VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-                                       .allocationSize = 4 * MIB};
-    CHECK_EQ((uint32_t)FV(&f, vkAllocateMemory)(f.device, &info, NULL, &memory),
-             (uint32_t)VK_ERROR_OUT_OF_DEVICE_MEMORY);
-    lf_release(&f, small);
-    /* the empty page is destroyed before the driver is called again */
-    fv_set_capacity(f.driver, 0, 0, 33 * MIB);
-    lf_release(&f, lf_allocate(&f, 100 * KIB, 0, NULL));
-    lf_expect_passed(&f, 32 * MIB, 0, NULL);
-    fv_fixture_close(&f);
-}
 
 /* A program that continues after failures. Returns false if a call failed. */
 static bool go_on(fv_fixture *f, uint32_t type)
