@@ -3,6 +3,8 @@
  */
 #include "tests/support/layer_fixture.h"
 
+#include <stdio.h>
+
 #include "tests/support/mini_loader.h"
 
 void lf_open(fv_fixture *f, const fv_layout *layout, uint32_t flags)
@@ -157,4 +159,14 @@ VkImage lf_make_image(fv_fixture *f, VkImageTiling tiling)
     };
     CHECK_VK(FV(f, vkCreateImage)(f->device, &info, NULL, &image));
     return image;
+}
+
+const char *lf_read(const char *path)
+{
+    static char text[1 << 16];
+    FILE *file = fopen(path, "r");
+    CHECK(file != NULL);
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    fclose(file);
+    return text;
 }

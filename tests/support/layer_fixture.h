@@ -51,6 +51,13 @@ VkImage lf_make_image(fv_fixture *f, VkImageTiling tiling);
 VkCommandBuffer lf_begin_commands(fv_fixture *f, VkCommandPool *pool);
 void lf_run_commands(fv_fixture *f, VkCommandBuffer commands, VkCommandPool pool);
 
+/* Returns the text of a file, until the next call. */
+const char *lf_read(const char *path);
+
 uint64_t lf_random(uint64_t *state);
+
+/* A unit test of a program on a layout; its body has the fixture `f`. */
+#define LAYER_CASE(suite, name, layout)                                                            \
+    UNIT_ON(suite, name, fv_fixture, f, lf_open_named(f, layout), fv_fixture_close)
 
 #endif

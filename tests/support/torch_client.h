@@ -52,4 +52,8 @@ uint32_t torch_client_filters(void);
 /* Bytes of device memory that the driver has given out. */
 uint64_t torch_client_bytes(torch_client *c);
 
+/* A unit test of the client `c` of the file with a number of devices. */
+#define TORCH_CASE(suite, name, devices)                                                           \
+    UNIT_WITHIN(suite, name, torch_client_begin(&c, devices), torch_client_end(&c))
+
 #endif

@@ -77,8 +77,19 @@ void unit_add(unit_test *test);
     }                                                                                              \
     static void suite##_##name##_on(type *object)
 
+/* A test between two statements, for files that hold their object themselves. */
+#define UNIT_WITHIN(suite, name, begin, end)                                                       \
+    static void suite##_##name##_within(void);                                                     \
+    UNIT(suite, name)                                                                              \
+    {                                                                                              \
+        begin;                                                                                     \
+        suite##_##name##_within();                                                                 \
+        end;                                                                                       \
+    }                                                                                              \
+    static void suite##_##name##_within(void)
+
 /*
- * The same for each number from `from` to `to` - 1, with a new object each time. A failure names
+ * UNIT_ON for each number from `from` to `to` - 1, with a new object each time. A failure names
  * the number.
  */
 #define UNIT_EACH(suite, name, type, object, number, from, to, begin, end)                         \

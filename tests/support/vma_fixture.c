@@ -40,8 +40,18 @@ void vma_fixture_open(vma_fixture *v, const char *layout, VmaAllocatorCreateFlag
     CHECK_VK(vmaCreateAllocator(&v->info, &v->allocator));
 }
 
+void vma_fixture_end_held(vma_fixture *v)
+{
+    while (v->held_count) {
+        v->held_count--;
+        vmaDestroyBuffer(v->allocator, v->held[v->held_count].buffer,
+                         v->held[v->held_count].allocation);
+    }
+}
+
 void vma_fixture_close(vma_fixture *v)
 {
+    vma_fixture_end_held(v);
     vmaDestroyAllocator(v->allocator);
     fv_fixture_close(&v->vulkan);
 }
@@ -75,5 +85,14 @@ VmaAllocation vma_fixture_buffer(vma_fixture *v, VkDeviceSize size,
     const VkBufferCreateInfo info = vma_fixture_buffer_info(size);
     VmaAllocation allocation;
     CHECK_VK(vmaCreateBuffer(v->allocator, &info, options, buffer, &allocation, NULL));
+    return allocation;
+}
+
+VmaAllocation vma_fixture_hold(vma_fixture *v, VkDeviceSize size,
+                               const VmaAllocationCreateInfo *options)
+{
+    CHECK(v->held_count < VMA_FIXTURE_HELD);
+    VmaAllocation allocation = vma_fixture_buffer(v, size, options, &v->held[v->held_count].buffer);
+    v->held[v->held_count++].allocation = allocation;
     return allocation;
 }

@@ -9,11 +9,18 @@
 #include "quire/quire_vma.h"
 #include "tests/support/vulkan/fixture.h"
 
+enum { VMA_FIXTURE_HELD = 64 };
+
 typedef struct vma_fixture {
     fv_fixture vulkan;
     VmaVulkanFunctions functions; /* the two getters of the driver */
     VmaAllocatorCreateInfo info;  /* of the allocator, for tests that create another one */
     VmaAllocator allocator;
+    struct {
+        VkBuffer buffer;
+        VmaAllocation allocation;
+    } held[VMA_FIXTURE_HELD];
+    uint32_t held_count;
 } vma_fixture;
 
 /* Opens a driver with a layout (NULL: "amd-bar"), and an allocator on Vulkan 1.3 with flags. */
@@ -32,7 +39,18 @@ void vma_fixture_close(vma_fixture *v);
 VmaAllocation vma_fixture_buffer(vma_fixture *v, VkDeviceSize size,
                                  const VmaAllocationCreateInfo *options, VkBuffer *buffer);
 
+/* The same with a buffer that vma_fixture_close destroys. */
+VmaAllocation vma_fixture_hold(vma_fixture *v, VkDeviceSize size,
+                               const VmaAllocationCreateInfo *options);
+
+/* Destroys these buffers, for tests that end their pool. */
+void vma_fixture_end_held(vma_fixture *v);
+
 VkBufferCreateInfo vma_fixture_buffer_info(VkDeviceSize size);
 VkImageCreateInfo vma_fixture_image_info(uint32_t width, VkImageTiling tiling);
+
+/* A unit test on the allocator `v` of the file, which vma_fixture_open opens. */
+#define VMA_CASE(suite, name, layout, flags)                                                       \
+    UNIT_WITHIN(suite, name, vma_fixture_open(&v, layout, flags), vma_fixture_close(&v))
 
 #endif

@@ -68,54 +68,48 @@ static uint64_t max_run(const qi_id_map *map)
     return longest;
 }
 
-UNIT(id_map, an_empty_map_has_no_entries_and_no_host_memory)
+#define CASE(name) UNIT_ON(id_map, name, bench, b, *b = make_bench(), end_bench)
+
+CASE(an_empty_map_has_no_entries_and_no_host_memory)
 {
-    bench b = make_bench();
-    CHECK(!qi_id_map_find(&b.map, 1));
-    CHECK(!qi_id_map_find(&b.map, UINT64_MAX));
-    CHECK_EQ(qi_atomic_load_u64(&b.host.bytes), 0);
-    end_bench(&b);
+    CHECK(!qi_id_map_find(&b->map, 1));
+    CHECK(!qi_id_map_find(&b->map, UINT64_MAX));
+    CHECK_EQ(qi_atomic_load_u64(&b->host.bytes), 0);
 }
 
-UNIT(id_map, a_finished_map_can_be_reused)
+CASE(a_finished_map_can_be_reused)
 {
-    bench b = make_bench();
-    add(&b, 7, 1);
-    qi_id_map_finish(&b.map, &b.host);
-    CHECK(!qi_id_map_find(&b.map, 7));
-    CHECK_EQ(b.map.capacity, 0);
-    qi_id_map_finish(&b.map, &b.host); /* no effect */
-    add(&b, 7, 2);
-    expect(&b, 7, 2);
-    end_bench(&b);
+    add(b, 7, 1);
+    qi_id_map_finish(&b->map, &b->host);
+    CHECK(!qi_id_map_find(&b->map, 7));
+    CHECK_EQ(b->map.capacity, 0);
+    qi_id_map_finish(&b->map, &b->host); /* no effect */
+    add(b, 7, 2);
+    expect(b, 7, 2);
 }
 
-UNIT(id_map, smallest_and_largest_ids_and_numbers)
+CASE(smallest_and_largest_ids_and_numbers)
 {
-    bench b = make_bench();
     const uint64_t ids[] = {1, 2, UINT64_MAX, UINT64_MAX - 1, UINT64_C(1) << 63, UINT32_MAX};
     enum { COUNT = sizeof ids / sizeof *ids };
     for (uint32_t i = 0; i < COUNT; i++)
-        add(&b, ids[i], i % 2 ? UINT32_MAX - i : i);
+        add(b, ids[i], i % 2 ? UINT32_MAX - i : i);
     for (uint32_t i = 0; i < COUNT; i++)
-        expect(&b, ids[i], i % 2 ? UINT32_MAX - i : i);
-    CHECK(!qi_id_map_find(&b.map, 3));
-    expect_sound(&b);
-    end_bench(&b);
+        expect(b, ids[i], i % 2 ? UINT32_MAX - i : i);
+    CHECK(!qi_id_map_find(&b->map, 3));
+    expect_sound(b);
 }
 
-UNIT(id_map, an_id_can_be_removed_and_added_again_without_limit)
+CASE(an_id_can_be_removed_and_added_again_without_limit)
 {
-    bench b = make_bench();
     for (uint32_t i = 0; i < 1000; i++) {
-        add(&b, 42, i);
-        expect(&b, 42, i);
-        qi_id_map_remove(&b.map, 42);
-        CHECK(!qi_id_map_find(&b.map, 42));
+        add(b, 42, i);
+        expect(b, 42, i);
+        qi_id_map_remove(&b->map, 42);
+        CHECK(!qi_id_map_find(&b->map, 42));
     }
-    CHECK_EQ(b.map.count, 0);
-    CHECK_EQ(b.map.capacity, 64); /* the removed entries left nothing */
-    end_bench(&b);
+    CHECK_EQ(b->map.count, 0);
+    CHECK_EQ(b->map.capacity, 64); /* the removed entries left nothing */
 }
 
 /* ---- ids with the same home --------------------------------------------------------------- */
@@ -323,26 +317,24 @@ UNIT(id_map, the_map_matches_a_list_with_any_ids)
 
 /* ---- host memory is exhausted ------------------------------------------------------------- */
 
-UNIT(id_map, a_map_that_cannot_grow_is_unchanged)
+CASE(a_map_that_cannot_grow_is_unchanged)
 {
-    bench b = make_bench();
     test_memory_fail(unit_memory_state(), 1, true);
-    CHECK(!qi_id_map_add(&b.map, &b.host, 1, 1));
-    CHECK(!qi_id_map_find(&b.map, 1));
+    CHECK(!qi_id_map_add(&b->map, &b->host, 1, 1));
+    CHECK(!qi_id_map_find(&b->map, 1));
     test_memory_fail(unit_memory_state(), 0, false);
     for (uint32_t round = 0; round < 4; round++) {
-        uint32_t before = (uint32_t)b.map.count;
+        uint32_t before = (uint32_t)b->map.count;
         test_memory_fail(unit_memory_state(), 1, true);
         uint32_t id = before + 1;
-        while (qi_id_map_add(&b.map, &b.host, id, id * 5))
+        while (qi_id_map_add(&b->map, &b->host, id, id * 5))
             id++;
         test_memory_fail(unit_memory_state(), 0, false);
-        CHECK_EQ(b.map.count, id - 1);
-        CHECK(!qi_id_map_find(&b.map, id));
+        CHECK_EQ(b->map.count, id - 1);
+        CHECK(!qi_id_map_find(&b->map, id));
         for (uint32_t i = 1; i < id; i++)
-            expect(&b, i, i * 5);
-        expect_sound(&b);
-        add(&b, id, id * 5);
+            expect(b, i, i * 5);
+        expect_sound(b);
+        add(b, id, id * 5);
     }
-    end_bench(&b);
 }

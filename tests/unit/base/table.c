@@ -55,137 +55,112 @@ UNIT(table, every_index_lies_in_its_chunk)
     CHECK(qi_table_chunk_of(LAST_INDEX) < QI_TABLE_CHUNKS);
 }
 
+#define CASE(name) UNIT_ON(table, name, bench, b, make_table(b), end_table)
+
 /* ---- elements ------------------------------------------------------------------------------ */
 
-UNIT(table, a_new_table_is_empty)
+CASE(a_new_table_is_empty)
 {
-    bench b;
-    make_table(&b);
     for (uint32_t chunk = 0; chunk < QI_TABLE_CHUNKS; chunk++)
-        CHECK(!qi_table_get(&b.table, qi_table_chunk_start(chunk)));
-    CHECK(!qi_table_get(&b.table, LAST_INDEX));
-    end_table(&b);
+        CHECK(!qi_table_get(&b->table, qi_table_chunk_start(chunk)));
+    CHECK(!qi_table_get(&b->table, LAST_INDEX));
 }
 
-UNIT(table, an_element_allocates_its_chunk_and_no_other)
+CASE(an_element_allocates_its_chunk_and_no_other)
 {
-    bench b;
-    make_table(&b);
     for (uint32_t chunk = 0; chunk < 8; chunk += 3) {
         uint32_t start = qi_table_chunk_start(chunk), end = start + qi_table_chunk_count(chunk);
-        CHECK(qi_table_ensure(&b.table, &b.host, start + 5));
-        char *first = qi_table_get(&b.table, start), *last = qi_table_get(&b.table, end - 1);
+        CHECK(qi_table_ensure(&b->table, &b->host, start + 5));
+        char *first = qi_table_get(&b->table, start), *last = qi_table_get(&b->table, end - 1);
         CHECK_EQ(last - first, (end - 1 - start) * sizeof(element));
-        CHECK(!qi_table_get(&b.table, end));
-        CHECK(!chunk || !qi_table_get(&b.table, start - 1));
+        CHECK(!qi_table_get(&b->table, end));
+        CHECK(!chunk || !qi_table_get(&b->table, start - 1));
     }
-    CHECK_EQ(qi_atomic_load_u64(&b.host.bytes), (32 + 256 + 2048) * sizeof(element));
-    end_table(&b);
+    CHECK_EQ(qi_atomic_load_u64(&b->host.bytes), (32 + 256 + 2048) * sizeof(element));
 }
 
-UNIT(table, new_elements_are_zero)
+CASE(new_elements_are_zero)
 {
-    bench b;
-    make_table(&b);
     for (uint32_t i = 0; i < 1000; i++) {
-        CHECK(qi_table_ensure(&b.table, &b.host, i));
-        element *e = qi_table_get(&b.table, i);
+        CHECK(qi_table_ensure(&b->table, &b->host, i));
+        element *e = qi_table_get(&b->table, i);
         CHECK_EQ(e->value, 0);
         memset(e, 0xff, sizeof *e); /* the bytes after it must still be zero */
     }
-    end_table(&b);
 }
 
-UNIT(table, elements_never_move_and_never_overlap)
+CASE(elements_never_move_and_never_overlap)
 {
     enum { COUNT = 20000 };
     static element *places[COUNT];
-    bench b;
-    make_table(&b);
     for (uint32_t i = 0; i < COUNT; i++) {
-        CHECK(qi_table_ensure(&b.table, &b.host, i));
-        places[i] = qi_table_get(&b.table, i);
+        CHECK(qi_table_ensure(&b->table, &b->host, i));
+        places[i] = qi_table_get(&b->table, i);
         places[i]->value = i;
     }
     for (uint32_t i = 0; i < COUNT; i++) {
-        CHECK(qi_table_ensure(&b.table, &b.host, i));
-        CHECK(qi_table_get(&b.table, i) == places[i]);
+        CHECK(qi_table_ensure(&b->table, &b->host, i));
+        CHECK(qi_table_get(&b->table, i) == places[i]);
         CHECK_EQ(places[i]->value, i);
     }
-    end_table(&b);
 }
 
-UNIT(table, elements_of_one_byte_reach_high_indexes)
+CASE(elements_of_one_byte_reach_high_indexes)
 {
-    bench b;
-    make_table(&b);
-    b.table.element_size = 1;
+    b->table.element_size = 1;
     const uint32_t far = qi_table_chunk_start(20);
-    CHECK(qi_table_ensure(&b.table, &b.host, far + 7));
-    char *last = qi_table_get(&b.table, qi_table_chunk_start(21) - 1);
+    CHECK(qi_table_ensure(&b->table, &b->host, far + 7));
+    char *last = qi_table_get(&b->table, qi_table_chunk_start(21) - 1);
     *last = 1;
-    CHECK_EQ(last - (char *)qi_table_get(&b.table, far), qi_table_chunk_count(20) - 1);
-    end_table(&b);
+    CHECK_EQ(last - (char *)qi_table_get(&b->table, far), qi_table_chunk_count(20) - 1);
 }
 
 /* ---- releasing chunks ---------------------------------------------------------------------- */
 
-UNIT(table, a_released_chunk_is_freed_and_the_others_stay)
+CASE(a_released_chunk_is_freed_and_the_others_stay)
 {
-    bench b;
-    make_table(&b);
     for (uint32_t i = 0; i < 200; i += 20)
-        CHECK(qi_table_ensure(&b.table, &b.host, i));
-    element *kept = qi_table_get(&b.table, 100), *lost = qi_table_get(&b.table, 40);
+        CHECK(qi_table_ensure(&b->table, &b->host, i));
+    element *kept = qi_table_get(&b->table, 100), *lost = qi_table_get(&b->table, 40);
     kept->value = lost->value = 9;
-    qi_table_release_chunk(&b.table, &b.host, 1);
-    CHECK(!qi_table_get(&b.table, 32) && !qi_table_get(&b.table, 95));
-    CHECK(qi_table_get(&b.table, 31) && qi_table_get(&b.table, 96));
+    qi_table_release_chunk(&b->table, &b->host, 1);
+    CHECK(!qi_table_get(&b->table, 32) && !qi_table_get(&b->table, 95));
+    CHECK(qi_table_get(&b->table, 31) && qi_table_get(&b->table, 96));
     CHECK_EQ(kept->value, 9);
-    CHECK(qi_table_ensure(&b.table, &b.host, 40));
-    CHECK_EQ(((element *)qi_table_get(&b.table, 40))->value, 0);
-    end_table(&b);
+    CHECK(qi_table_ensure(&b->table, &b->host, 40));
+    CHECK_EQ(((element *)qi_table_get(&b->table, 40))->value, 0);
 }
 
-UNIT(table, releasing_a_missing_chunk_does_nothing)
+CASE(releasing_a_missing_chunk_does_nothing)
 {
-    bench b;
-    make_table(&b);
     for (uint32_t chunk = 0; chunk < QI_TABLE_CHUNKS; chunk++)
-        qi_table_release_chunk(&b.table, &b.host, chunk);
-    CHECK(qi_table_ensure(&b.table, &b.host, 0));
-    qi_table_release_chunk(&b.table, &b.host, 0);
-    qi_table_release_chunk(&b.table, &b.host, 0);
-    CHECK_EQ(qi_atomic_load_u64(&b.host.bytes), 0);
-    end_table(&b);
+        qi_table_release_chunk(&b->table, &b->host, chunk);
+    CHECK(qi_table_ensure(&b->table, &b->host, 0));
+    qi_table_release_chunk(&b->table, &b->host, 0);
+    qi_table_release_chunk(&b->table, &b->host, 0);
+    CHECK_EQ(qi_atomic_load_u64(&b->host.bytes), 0);
 }
 
-UNIT(table, a_finished_table_can_be_reused)
+CASE(a_finished_table_can_be_reused)
 {
-    bench b;
-    make_table(&b);
-    CHECK(qi_table_ensure(&b.table, &b.host, 1000));
-    qi_table_finish(&b.table, &b.host);
-    CHECK(!qi_table_get(&b.table, 1000));
-    CHECK(qi_table_ensure(&b.table, &b.host, 1000));
-    end_table(&b);
+    CHECK(qi_table_ensure(&b->table, &b->host, 1000));
+    qi_table_finish(&b->table, &b->host);
+    CHECK(!qi_table_get(&b->table, 1000));
+    CHECK(qi_table_ensure(&b->table, &b->host, 1000));
 }
 
-UNIT(table, without_host_memory_nothing_changes)
+CASE(without_host_memory_nothing_changes)
 {
-    bench b;
-    make_table(&b);
-    CHECK(qi_table_ensure(&b.table, &b.host, 3));
-    element *kept = qi_table_get(&b.table, 3);
+    CHECK(qi_table_ensure(&b->table, &b->host, 3));
+    element *kept = qi_table_get(&b->table, 3);
     test_memory_fail(unit_memory_state(), 1, true);
-    CHECK(!qi_table_ensure(&b.table, &b.host, 32));
-    CHECK(!qi_table_get(&b.table, 32));
-    CHECK(qi_table_ensure(&b.table, &b.host, 31)); /* exists already */
-    CHECK(qi_table_get(&b.table, 3) == kept);
+    CHECK(!qi_table_ensure(&b->table, &b->host, 32));
+    CHECK(!qi_table_get(&b->table, 32));
+    CHECK(qi_table_ensure(&b->table, &b->host, 31)); /* exists already */
+    CHECK(qi_table_get(&b->table, 3) == kept);
     test_memory_fail(unit_memory_state(), 0, false);
-    CHECK(qi_table_ensure(&b.table, &b.host, 32));
-    CHECK(qi_table_get(&b.table, 32) != NULL);
-    end_table(&b);
+    CHECK(qi_table_ensure(&b->table, &b->host, 32));
+    CHECK(qi_table_get(&b->table, 32) != NULL);
 }
 
 UNIT(table, only_existing_elements_are_found)

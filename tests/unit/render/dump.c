@@ -1,36 +1,12 @@
 /*
  * dump.c - the JSON of a memory and of a space, read back: its sums match the statistics, its
- * numbers are exact, its texts are valid JSON for any input, and a sink may fail at any piece.
+ * numbers are exact, its texts are valid JSON for any input.
  */
 #include "tests/support/fixture.h"
+#include "tests/support/gather.h"
 
 #include <jansson.h>
 #include <stdio.h>
-
-enum { MAX_TEXT = 1 << 18 };
-
-/* Collects the text, and fails one piece if requested. */
-typedef struct gathering {
-    char text[MAX_TEXT];
-    size_t length;
-    uint64_t pieces, refuse; /* counted from 1; 0 means none */
-} gathering;
-
-static bool gather(void *user, const char *text, size_t size)
-{
-    gathering *g = user;
-    CHECK(!g->refuse || g->pieces < g->refuse); /* the writer never calls a sink that failed */
-    g->pieces++;
-    if (g->pieces == g->refuse)
-        return false;
-    CHECK(size > 0 && g->length + size < sizeof g->text);
-    memcpy(g->text + g->length, text, size);
-    g->length += size;
-    g->text[g->length] = '\0';
-    return true;
-}
-
-static gathering gathered;
 
 static json_t *parse(void)
 {
@@ -44,8 +20,8 @@ static json_t *parse(void)
 
 static json_t *dump(quire_memory *memory)
 {
-    gathered.length = gathered.pieces = gathered.refuse = 0;
-    CHECK_OK(quire_memory_write_json(memory, gather, &gathered));
+    gather_anew(0);
+    CHECK_OK(quire_memory_write_json(memory, gather, NULL));
     return parse();
 }
 
@@ -61,6 +37,8 @@ static const char *text(const json_t *object, const char *key)
 {
     return json_string_value(json_object_get(object, key));
 }
+
+#define CASE(name, ...) UNIT_MEMORY(dump, name, b, __VA_ARGS__)
 
 /* ---- a memory ----------------------------------------------------------------------------- */
 
@@ -144,18 +122,16 @@ UNIT(dump, the_ranges_add_up_to_the_statistics)
     fixture_end(&b);
 }
 
-UNIT(dump, every_number_matches_a_direct_query)
+CASE(every_number_matches_a_direct_query, .pages = {.page_size = 4096, .max_pages = 2})
 {
-    fixture b;
-    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = 4096, .max_pages = 2}});
-    quire_allocation first = fixture_allocate(&b, &(quire_allocation_options){.size = 3000}), none;
-    fixture_allocate(&b, &(quire_allocation_options){.size = 3000});
-    CHECK_FAILS(quire_allocate(b.memory, &(quire_allocation_options){.size = 3000}, &none),
+    quire_allocation first = fixture_allocate(b, &(quire_allocation_options){.size = 3000}), none;
+    fixture_allocate(b, &(quire_allocation_options){.size = 3000});
+    CHECK_FAILS(quire_allocate(b->memory, &(quire_allocation_options){.size = 3000}, &none),
                 QUIRE_ERROR_TOO_MANY_PAGES);
-    CHECK_OK(quire_free(b.memory, first));
+    CHECK_OK(quire_free(b->memory, first));
     quire_memory_stats s;
-    CHECK_OK(quire_memory_get_stats(b.memory, &s));
-    json_t *root = dump(b.memory);
+    CHECK_OK(quire_memory_get_stats(b->memory, &s));
+    json_t *root = dump(b->memory);
     const json_t *stats = json_object_get(root, "stats");
     const struct {
         const char *key;
@@ -181,6 +157,8 @@ UNIT(dump, every_number_matches_a_direct_query)
         {"pages_destroyed", s.pages_destroyed},
         {"pages_over_budget", s.pages_over_budget},
         {"backend_calls", s.backend_calls},
+        {"full_passes", s.full_passes},
+        {"full_pass_hits", s.full_pass_hits},
         {"backend_nanoseconds", s.backend_nanoseconds},
         {"metadata_bytes", s.metadata_bytes},
     };
@@ -192,33 +170,17 @@ UNIT(dump, every_number_matches_a_direct_query)
     double reserved = json_number_value(json_object_get(fragmentation, "reserved"));
     CHECK(reserved > s.fragmentation.reserved - 1e-5 && reserved < s.fragmentation.reserved + 1e-5);
     json_decref(root);
-    fixture_end(&b);
 }
 
-UNIT(dump, full_passes_are_reported)
+CASE(a_range_states_its_fields_with_exact_numbers, .pages = {.page_size = 4096})
 {
-    fixture b;
-    fixture_make(&b, NULL);
-    json_t *root = dump(b.memory);
-    const json_t *stats = json_object_get(root, "stats");
-    bool both = json_is_integer(json_object_get(stats, "full_passes")) &&
-                json_is_integer(json_object_get(stats, "full_pass_hits"));
-    json_decref(root);
-    fixture_end(&b);
-    CHECK(both);
-}
-
-UNIT(dump, a_range_states_its_fields_with_exact_numbers)
-{
-    fixture b;
-    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = 4096}});
     quire_buffer buffer;
     quire_image image;
     quire_allocation range = fixture_allocate(
-        &b, &(quire_allocation_options){.size = 100, .name = "layer", .user_data = 12});
-    CHECK_OK(quire_buffer_create(b.memory, &(quire_buffer_options){.size = 1}, &buffer));
-    CHECK_OK(quire_image_create(b.memory, &(quire_image_options){.width = 1}, &image));
-    json_t *root = dump(b.memory);
+        b, &(quire_allocation_options){.size = 100, .name = "layer", .user_data = 12});
+    CHECK_OK(quire_buffer_create(b->memory, &(quire_buffer_options){.size = 1}, &buffer));
+    CHECK_OK(quire_image_create(b->memory, &(quire_image_options){.width = 1}, &image));
+    json_t *root = dump(b->memory);
     const json_t *page = json_array_get(json_object_get(root, "pages"), 0);
     const json_t *ranges = json_object_get(page, "ranges"), *first = json_array_get(ranges, 0);
     CHECK_EQ(number(page, "page"), 0);
@@ -235,11 +197,10 @@ UNIT(dump, a_range_states_its_fields_with_exact_numbers)
         CHECK_STR(text(json_array_get(ranges, i), "kind"), kinds[i]);
     json_decref(root);
     /* above jansson's limit: searched in the text */
-    CHECK_OK(quire_allocation_set_user_data(b.memory, range, UINT64_MAX));
-    gathered.length = 0;
-    CHECK_OK(quire_memory_write_json(b.memory, gather, &gathered));
+    CHECK_OK(quire_allocation_set_user_data(b->memory, range, UINT64_MAX));
+    gather_anew(0);
+    CHECK_OK(quire_memory_write_json(b->memory, gather, NULL));
     CHECK_HAS(gathered.text, "\"user_data\":18446744073709551615,");
-    fixture_end(&b);
 }
 
 /* ---- a space ------------------------------------------------------------------------------ */
@@ -255,8 +216,8 @@ UNIT(dump, a_space_states_its_statistics_and_ranges)
     CHECK_OK(quire_space_add_region(space, 500, 0, &region));
     CHECK_OK(quire_space_allocate(space, 10, 1, 1, &at));
     CHECK_OK(quire_space_allocate(space, 100, 64, 77, &at));
-    gathered.length = 0;
-    CHECK_OK(quire_space_write_json(space, gather, &gathered));
+    gather_anew(0);
+    CHECK_OK(quire_space_write_json(space, gather, NULL));
     json_t *root = parse();
     CHECK_STR(text(root, "what"), "space");
     CHECK_EQ(number(root, "schema"), QUIRE_JSON_SCHEMA);
@@ -278,11 +239,6 @@ UNIT(dump, a_space_states_its_statistics_and_ranges)
     CHECK_EQ(number(range, "range"), at.range.id);
     CHECK_STR(text(json_array_get(ranges, 2), "kind"), "free");
     json_decref(root);
-    CHECK_FAILS(quire_space_write_json(NULL, gather, &gathered), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_space_write_json(space, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    gathered.pieces = 0;
-    gathered.refuse = 1;
-    CHECK_FAILS(quire_space_write_json(space, gather, &gathered), QUIRE_ERROR_BAD_FILE);
     quire_space_destroy(&space);
 }
 
@@ -319,39 +275,6 @@ UNIT(dump, names_of_any_bytes_give_valid_json)
 
 /* ---- errors ------------------------------------------------------------------------------- */
 
-UNIT(dump, a_sink_may_fail_at_any_piece)
-{
-    fixture b;
-    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = 65536}});
-    for (int i = 0; i < 100; i++)
-        fixture_allocate(&b, &(quire_allocation_options){.size = 1, .name = "some name"});
-    json_decref(dump(b.memory));
-    uint64_t all = gathered.pieces;
-    CHECK(all > 5);
-    for (uint64_t piece = 1; piece <= all; piece++) {
-        gathered.length = gathered.pieces = 0;
-        gathered.refuse = piece;
-        CHECK_FAILS(quire_memory_write_json(b.memory, gather, &gathered), QUIRE_ERROR_BAD_FILE);
-        CHECK_HAS(quire_last_error(), "the sink refused");
-        CHECK_EQ(gathered.pieces, piece);
-    }
-    fixture_end(&b);
-}
-
-UNIT(dump, null_arguments_and_exhausted_host_memory_are_errors)
-{
-    fixture b;
-    fixture_make(&b, NULL);
-    fixture_allocate(&b, &(quire_allocation_options){.size = 1});
-    gathered.refuse = 0;
-    CHECK_FAILS(quire_memory_write_json(NULL, gather, &gathered), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_memory_write_json(b.memory, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    test_memory_fail(unit_memory_state(), 1, true);
-    CHECK_FAILS(quire_memory_write_json(b.memory, gather, &gathered),
-                QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-    fixture_end(&b);
-}
-
 UNIT(dump, every_fit_has_its_name)
 {
     static const char *const names[] = {[QUIRE_FIT_SEGREGATED] = "segregated",
@@ -372,36 +295,35 @@ UNIT(dump, every_fit_has_its_name)
 
 static json_t *dump_device(fixture *f)
 {
-    gathered.length = gathered.pieces = gathered.refuse = 0;
-    CHECK_OK(quire_device_write_json(f->device, gather, &gathered));
+    gather_anew(0);
+    CHECK_OK(quire_device_write_json(f->device, gather, NULL));
     return parse();
 }
 
-UNIT(dump, a_device_has_its_heaps_and_the_objects_of_its_memories)
+CASE(a_device_has_its_heaps_and_the_objects_of_its_memories, .name = "first",
+     .pages = {.page_size = 4096})
 {
-    fixture b;
     quire_memory *second;
-    fixture_make(&b, &(quire_memory_options){.name = "first", .pages = {.page_size = 4096}});
-    CHECK_OK(quire_memory_create(b.device, &(quire_memory_options){.name = "second"}, &second));
-    ALLOCATE(&b, .size = 100);
-    CHECK_OK(quire_device_set_heap_limit(b.device, 1, 12345));
-    json_t *own = dump(b.memory), *root = dump_device(&b);
+    CHECK_OK(quire_memory_create(b->device, &(quire_memory_options){.name = "second"}, &second));
+    ALLOCATE(b, .size = 100);
+    CHECK_OK(quire_device_set_heap_limit(b->device, 1, 12345));
+    json_t *own = dump(b->memory), *root = dump_device(b);
     CHECK_EQ(number(root, "schema"), QUIRE_JSON_SCHEMA);
     CHECK_STR(text(root, "what"), "device");
     CHECK_STR(text(root, "name"), "fake device");
     CHECK_STR(text(root, "backend"), "fake");
     quire_device_stats stats;
-    CHECK_OK(quire_device_get_stats(b.device, &stats));
+    CHECK_OK(quire_device_get_stats(b->device, &stats));
     const json_t *totals = json_object_get(root, "stats"), *heaps = json_object_get(root, "heaps");
     CHECK_EQ(number(totals, "requested_bytes"), 100);
     CHECK_EQ(number(totals, "memory_count"), 2);
     CHECK_EQ(number(totals, "reserved_bytes"), stats.reserved_bytes);
     CHECK_EQ(number(totals, "metadata_bytes"), stats.metadata_bytes);
-    CHECK_EQ(json_array_size(heaps), b.fake.info.heap_count);
-    for (uint32_t i = 0; i < b.fake.info.heap_count; i++) {
+    CHECK_EQ(json_array_size(heaps), b->fake.info.heap_count);
+    for (uint32_t i = 0; i < b->fake.info.heap_count; i++) {
         const json_t *heap = json_array_get(heaps, i);
         quire_budget_info budget;
-        CHECK_OK(quire_device_get_budget(b.device, i, &budget));
+        CHECK_OK(quire_device_get_budget(b->device, i, &budget));
         CHECK_EQ(number(heap, "size"), budget.size);
         CHECK_EQ(number(heap, "limit"), i == 1 ? 12345 : 0);
         CHECK_EQ(number(heap, "reserved"), budget.reserved);
@@ -418,7 +340,6 @@ UNIT(dump, a_device_has_its_heaps_and_the_objects_of_its_memories)
     json_decref(own);
     json_decref(root);
     CHECK_OK(quire_memory_destroy(&second));
-    fixture_end(&b);
 }
 
 UNIT(dump, a_device_whose_backend_fails_has_no_budgets)
@@ -436,27 +357,5 @@ UNIT(dump, a_device_whose_backend_fails_has_no_budgets)
     CHECK(json_is_null(json_object_get(heap, "available")));
     json_decref(root);
     fake_fail(&b.fake, 0, false, QUIRE_SUCCESS);
-    fixture_end(&b);
-}
-
-UNIT(dump, the_json_of_a_device_may_fail_at_any_piece)
-{
-    fixture b;
-    fixture_make(&b, &(quire_memory_options){.pages = {.page_size = 4096}});
-    for (int i = 0; i < 40; i++)
-        ALLOCATE(&b, .size = 16);
-    json_decref(dump_device(&b));
-    for (uint64_t piece = 1, all = gathered.pieces; piece <= all; piece++) {
-        gathered.length = gathered.pieces = 0;
-        gathered.refuse = piece;
-        CHECK_FAILS(quire_device_write_json(b.device, gather, &gathered), QUIRE_ERROR_BAD_FILE);
-    }
-    gathered.refuse = 0;
-    test_memory_fail(unit_memory_state(), 1, true);
-    CHECK_FAILS(quire_device_write_json(b.device, gather, &gathered),
-                QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-    test_memory_fail(unit_memory_state(), 0, false);
-    CHECK_FAILS(quire_device_write_json(NULL, gather, &gathered), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_device_write_json(b.device, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     fixture_end(&b);
 }

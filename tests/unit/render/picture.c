@@ -3,6 +3,7 @@
  * range, and stays inside its frame.
  */
 #include "tests/support/fixture.h"
+#include "tests/support/gather.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -10,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MAX_TEXT = 1 << 20, MAX_DEPTH = 16 };
+enum { MAX_DEPTH = 16 };
 
 static void make(fixture *b, uint64_t address_step, const quire_memory_options *options)
 {
@@ -19,27 +20,6 @@ static void make(fixture *b, uint64_t address_step, const quire_memory_options *
     if (address_step)
         b->fake.info.limits.page_alignment = address_step;
     fixture_open(b, options);
-}
-
-typedef struct gathering {
-    char text[MAX_TEXT];
-    size_t length;
-    uint64_t pieces, refuse; /* counted from 1; 0 means none */
-} gathering;
-
-static gathering g;
-
-static bool gather(void *user, const char *text, size_t size)
-{
-    (void)user;
-    CHECK(!g.refuse || g.pieces < g.refuse);
-    if (++g.pieces == g.refuse)
-        return false;
-    CHECK(g.length + size < sizeof g.text);
-    memcpy(g.text + g.length, text, size);
-    g.length += size;
-    g.text[g.length] = '\0';
-    return true;
 }
 
 /* ---- a small XML checker ------------------------------------------------------------------ */
@@ -157,23 +137,22 @@ static survey check_xml(const char *at)
 
 static survey draw(fixture *b)
 {
-    g.length = g.pieces = g.refuse = 0;
+    gather_anew(0);
     CHECK_OK(quire_memory_write_svg(b->memory, gather, NULL));
-    CHECK_EQ(strncmp(g.text, "<svg xmlns=\"http://www.w3.org/2000/svg\"", 39), 0);
-    return check_xml(g.text);
+    CHECK_EQ(strncmp(gathered.text, "<svg xmlns=\"http://www.w3.org/2000/svg\"", 39), 0);
+    return check_xml(gathered.text);
 }
+
+#define CASE(name, ...) UNIT_MEMORY(picture, name, b, __VA_ARGS__)
 
 /* ---- pictures ----------------------------------------------------------------------------- */
 
-UNIT(picture, an_empty_memory_is_a_frame_with_a_heading)
+CASE(an_empty_memory_is_a_frame_with_a_heading, .name = "weights")
 {
-    fixture b;
-    make(&b, 0, &(quire_memory_options){.name = "weights"});
-    survey s = draw(&b);
+    survey s = draw(b);
     CHECK_EQ(s.titles, 0);
     CHECK_EQ(s.rects, 2); /* the background and the hatch */
-    CHECK_HAS(g.text, "weights: 0 B live in 0 allocations, 0 B reserved in 0 pages");
-    fixture_end(&b);
+    CHECK_HAS(gathered.text, "weights: 0 B live in 0 allocations, 0 B reserved in 0 pages");
 }
 
 UNIT(picture, every_page_allocation_and_padding_is_drawn)
@@ -193,86 +172,75 @@ UNIT(picture, every_page_allocation_and_padding_is_drawn)
     CHECK_EQ(s.paddings, 4);
     CHECK_EQ(s.rects, 2 + stats.page_count + 9 + 4 + 3); /* three names in the legend */
     CHECK_EQ(s.titles, stats.page_count + 9 + 4);
-    CHECK_HAS(g.text, "<title>layer: page 0 offset 1024 size 1000, 1000 requested</title>");
-    CHECK_HAS(g.text, "<title>left padding, 24 bytes</title>");
-    CHECK_HAS(g.text, "<title>(unnamed): page 0 offset 0 size 1000, 1000 requested</title>");
-    CHECK_HAS(g.text, "<title>own: page ");
-    CHECK_HAS(g.text, " (dedicated)</text>");
-    CHECK_HAS(g.text, "<title>page 0: 4 KiB</title>");
+    CHECK_HAS(gathered.text, "<title>layer: page 0 offset 1024 size 1000, 1000 requested</title>");
+    CHECK_HAS(gathered.text, "<title>left padding, 24 bytes</title>");
+    CHECK_HAS(gathered.text, "<title>(unnamed): page 0 offset 0 size 1000, 1000 requested</title>");
+    CHECK_HAS(gathered.text, "<title>own: page ");
+    CHECK_HAS(gathered.text, " (dedicated)</text>");
+    CHECK_HAS(gathered.text, "<title>page 0: 4 KiB</title>");
     fixture_end(&b);
 }
 
 /* Returns the width of the first bar of a page whose title has this text. */
 static double bar_width(const char *title)
 {
-    const char *at = strstr(g.text, title), *tag = at;
+    const char *at = strstr(gathered.text, title), *tag = at;
     CHECK(at != NULL);
     while (strncmp(tag, "<rect", 5))
         tag--;
     return attribute_number(tag, at, " width=\"");
 }
 
-UNIT(picture, small_pages_are_as_wide_as_large_ones)
+CASE(small_pages_are_as_wide_as_large_ones, .pages = {.page_size = 4096})
 {
-    fixture b;
-    make(&b, 0, &(quire_memory_options){.pages = {.page_size = 4096}});
-    fixture_allocate(&b, &(quire_allocation_options){.size = 1024, .name = "small"});
-    fixture_allocate(&b, &(quire_allocation_options){.size = 1 << 20, .name = "large"});
-    draw(&b);
+    fixture_allocate(b, &(quire_allocation_options){.size = 1024, .name = "small"});
+    fixture_allocate(b, &(quire_allocation_options){.size = 1 << 20, .name = "large"});
+    draw(b);
     CHECK(bar_width("<title>page 0: 4 KiB</title>") > 800);
     CHECK(bar_width("<title>page 0: 4 KiB</title>") == bar_width("<title>page 1: 1 MiB</title>"));
     CHECK_EQ((uint64_t)(4 * bar_width("<title>small: page 0")),
              (uint64_t)bar_width("<title>page 0: 4 KiB</title>"));
-    CHECK_HAS(g.text, ">4 KiB, 25 % live</text>");
-    CHECK_HAS(g.text, ">1 MiB, 100 % live</text>");
-    fixture_end(&b);
+    CHECK_HAS(gathered.text, ">4 KiB, 25 % live</text>");
+    CHECK_HAS(gathered.text, ">1 MiB, 100 % live</text>");
 }
 
-UNIT(picture, the_legend_sums_the_first_parts_of_names)
+CASE(the_legend_sums_the_first_parts_of_names, .pages = {.page_size = 65536})
 {
-    fixture b;
-    make(&b, 0, &(quire_memory_options){.pages = {.page_size = 65536}});
-    fixture_allocate(&b, &(quire_allocation_options){.size = 1024, .name = "net.a"});
-    fixture_allocate(&b, &(quire_allocation_options){.size = 256, .name = "optimizer"});
-    fixture_allocate(&b, &(quire_allocation_options){.size = 1024, .name = "net.b"});
-    fixture_allocate(&b, &(quire_allocation_options){.size = 512});
-    draw(&b);
-    const char *net = strstr(g.text, ">net: 2 KiB in 2 allocations</text>"),
-               *none = strstr(g.text, ">(unnamed): 512 B in 1 allocation</text>"),
-               *last = strstr(g.text, ">optimizer: 256 B in 1 allocation</text>");
+    fixture_allocate(b, &(quire_allocation_options){.size = 1024, .name = "net.a"});
+    fixture_allocate(b, &(quire_allocation_options){.size = 256, .name = "optimizer"});
+    fixture_allocate(b, &(quire_allocation_options){.size = 1024, .name = "net.b"});
+    fixture_allocate(b, &(quire_allocation_options){.size = 512});
+    draw(b);
+    const char *net = strstr(gathered.text, ">net: 2 KiB in 2 allocations</text>"),
+               *none = strstr(gathered.text, ">(unnamed): 512 B in 1 allocation</text>"),
+               *last = strstr(gathered.text, ">optimizer: 256 B in 1 allocation</text>");
     CHECK(net && none && last && net < none && none < last);
-    CHECK(strstr(g.text, " more name") == NULL);
-    fixture_end(&b);
+    CHECK(strstr(gathered.text, " more name") == NULL);
 }
 
-UNIT(picture, the_legend_has_the_twelve_largest_names)
+CASE(the_legend_has_the_twelve_largest_names, .pages = {.page_size = 1 << 20})
 {
-    fixture b;
     char name[16];
-    make(&b, 0, &(quire_memory_options){.pages = {.page_size = 1 << 20}});
     for (uint64_t i = 1; i <= 14; i++) {
         snprintf(name, sizeof name, "n%" PRIu64, i);
-        fixture_allocate(&b, &(quire_allocation_options){.size = i * 256, .name = name});
+        fixture_allocate(b, &(quire_allocation_options){.size = i * 256, .name = name});
     }
-    survey s = draw(&b);
+    survey s = draw(b);
     CHECK_EQ(s.rects, 2 + 1 + 14 + 12);
-    CHECK_HAS(g.text, ">n14: 3.50 KiB in 1 allocation</text>");
-    CHECK_HAS(g.text, ">n3: 768 B in 1 allocation</text>");
-    CHECK(strstr(g.text, ">n2: 512 B in") == NULL);
-    CHECK_HAS(g.text, ">2 more names: 768 B in 2 allocations</text>");
-    fixture_end(&b);
+    CHECK_HAS(gathered.text, ">n14: 3.50 KiB in 1 allocation</text>");
+    CHECK_HAS(gathered.text, ">n3: 768 B in 1 allocation</text>");
+    CHECK(strstr(gathered.text, ">n2: 512 B in") == NULL);
+    CHECK_HAS(gathered.text, ">2 more names: 768 B in 2 allocations</text>");
 }
 
-UNIT(picture, a_name_has_one_colour)
+CASE(a_name_has_one_colour, .pages = {.page_size = 4096})
 {
-    fixture b;
-    make(&b, 0, &(quire_memory_options){.pages = {.page_size = 4096}});
-    fixture_allocate(&b, &(quire_allocation_options){.size = 1, .name = "same"});
-    fixture_allocate(&b, &(quire_allocation_options){.size = 1, .name = "other"});
-    fixture_allocate(&b, &(quire_allocation_options){.size = 1, .name = "same"});
-    draw(&b);
+    fixture_allocate(b, &(quire_allocation_options){.size = 1, .name = "same"});
+    fixture_allocate(b, &(quire_allocation_options){.size = 1, .name = "other"});
+    fixture_allocate(b, &(quire_allocation_options){.size = 1, .name = "same"});
+    draw(b);
     unsigned hues[5] = {0}; /* the first two of the legend, where "same" has more bytes */
-    const char *at = g.text;
+    const char *at = gathered.text;
     for (int i = 0; i < 5; i++) {
         at = strstr(at, "hsl(");
         CHECK(at != NULL);
@@ -282,18 +250,14 @@ UNIT(picture, a_name_has_one_colour)
     CHECK(hues[2] == hues[4] && hues[2] != hues[3]);
     CHECK(hues[0] == hues[2] && hues[1] == hues[3]);
     CHECK(strstr(at, "hsl(") == NULL);
-    fixture_end(&b);
 }
 
-UNIT(picture, all_pages_lie_in_the_frame)
+CASE(all_pages_lie_in_the_frame, .pages = {.page_size = 4096})
 {
-    fixture b;
-    make(&b, 0, &(quire_memory_options){.pages = {.page_size = 4096}});
     for (int i = 0; i < 40; i++)
-        fixture_allocate(&b, &(quire_allocation_options){.size = 4096, .dedicated = i % 4 == 0});
-    survey s = draw(&b);
+        fixture_allocate(b, &(quire_allocation_options){.size = 4096, .dedicated = i % 4 == 0});
+    survey s = draw(b);
     CHECK(s.height > 40 * 22);
-    fixture_end(&b);
 }
 
 UNIT(picture, weakly_aligned_pages_lie_in_the_frame_too)
@@ -307,25 +271,22 @@ UNIT(picture, weakly_aligned_pages_lie_in_the_frame_too)
 }
 
 /* Checks something only if a locale with a decimal comma is installed. */
-UNIT(picture, the_locale_of_the_program_has_no_effect)
+CASE(the_locale_of_the_program_has_no_effect, .pages = {.page_size = 4096})
 {
     static const char *const names[] = {"de_DE.UTF-8", "de_DE", "fr_FR.UTF-8", "nl_NL.UTF-8"};
-    static char before[MAX_TEXT];
-    fixture b;
-    make(&b, 0, &(quire_memory_options){.pages = {.page_size = 4096}});
-    fixture_allocate(&b, &(quire_allocation_options){.size = 1024, .dedicated = true});
-    fixture_allocate(&b, &(quire_allocation_options){.size = 1024});
-    draw(&b);
-    strcpy(before, g.text);
+    static char before[GATHER_MOST];
+    fixture_allocate(b, &(quire_allocation_options){.size = 1024, .dedicated = true});
+    fixture_allocate(b, &(quire_allocation_options){.size = 1024});
+    draw(b);
+    strcpy(before, gathered.text);
     CHECK_HAS(before, "width=\"215.00\"");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (!setlocale(LC_NUMERIC, names[i]))
             continue;
-        draw(&b);
+        draw(b);
         setlocale(LC_NUMERIC, "C");
-        CHECK_STR(g.text, before);
+        CHECK_STR(gathered.text, before);
     }
-    fixture_end(&b);
 }
 
 UNIT(picture, hostile_names_stay_text)
@@ -352,9 +313,9 @@ UNIT(picture, hostile_names_stay_text)
         fixture_allocate(&b, &(quire_allocation_options){.size = 1, .name = names[i].name});
         draw(&b);
         snprintf(part, sizeof part, "<title>%s: page 0", names[i].drawn);
-        CHECK_HAS(g.text, part);
+        CHECK_HAS(gathered.text, part);
         snprintf(part, sizeof part, ">%s: 256 B live", names[i].drawn);
-        CHECK_HAS(g.text, part);
+        CHECK_HAS(gathered.text, part);
         fixture_end(&b);
     }
 }
@@ -369,35 +330,9 @@ UNIT(picture, the_longest_names_are_drawn_completely)
     fixture_allocate(&b, &(quire_allocation_options){.size = 1, .name = name});
     draw(&b);
     int entities = 0;
-    for (const char *at = g.text; (at = strstr(at, "&amp;")) != NULL; at++)
+    for (const char *at = gathered.text; (at = strstr(at, "&amp;")) != NULL; at++)
         entities++;
     CHECK_EQ(entities, 3 * QUIRE_MAX_NAME); /* heading, title and legend */
-    fixture_end(&b);
-}
-
-UNIT(picture, a_sink_may_fail_at_any_piece)
-{
-    fixture b;
-    make(&b, 0, &(quire_memory_options){.pages = {.page_size = 4096}});
-    for (int i = 0; i < 40; i++)
-        fixture_allocate(&b, &(quire_allocation_options){.size = 256, .name = "some name"});
-    draw(&b);
-    uint64_t all = g.pieces;
-    CHECK(all > 3);
-    for (uint64_t piece = 1; piece <= all; piece++) {
-        g.length = g.pieces = 0;
-        g.refuse = piece;
-        CHECK_FAILS(quire_memory_write_svg(b.memory, gather, NULL), QUIRE_ERROR_BAD_FILE);
-        CHECK_EQ(g.pieces, piece);
-    }
-    CHECK_FAILS(quire_memory_write_svg(NULL, gather, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_memory_write_svg(b.memory, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    g.refuse = 0;
-    for (uint64_t n = 1; n <= 2; n++) { /* the walk, and the table of names */
-        test_memory_fail(unit_memory_state(), n, true);
-        CHECK_FAILS(quire_memory_write_svg(b.memory, gather, NULL), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-        test_memory_fail(unit_memory_state(), 0, false);
-    }
     fixture_end(&b);
 }
 
@@ -405,66 +340,41 @@ UNIT(picture, a_sink_may_fail_at_any_piece)
 
 static void draw_device(fixture *b)
 {
-    g.length = g.pieces = g.refuse = 0;
+    gather_anew(0);
     CHECK_OK(quire_device_write_svg(b->device, gather, NULL));
 }
 
 static int count_of(const char *part)
 {
     int found = 0;
-    for (const char *at = g.text; (at = strstr(at, part)) != NULL; at++)
+    for (const char *at = gathered.text; (at = strstr(at, part)) != NULL; at++)
         found++;
     return found;
 }
 
-UNIT(picture, a_device_has_the_pages_of_each_memory_below_its_name)
+CASE(a_device_has_the_pages_of_each_memory_below_its_name, .name = "first",
+     .pages = {.page_size = 4096})
 {
-    fixture b;
     quire_memory *second, *third;
     quire_allocation made;
-    make(&b, 0, &(quire_memory_options){.name = "first", .pages = {.page_size = 4096}});
-    CHECK_OK(quire_memory_create(b.device, &(quire_memory_options){.name = "no pages"}, &second));
+    CHECK_OK(quire_memory_create(b->device, &(quire_memory_options){.name = "no pages"}, &second));
     CHECK_OK(quire_memory_create(
-        b.device, &(quire_memory_options){.name = "third", .pages = {.page_size = 4096}}, &third));
-    ALLOCATE(&b, .size = 4096, .name = "a/x");
-    ALLOCATE(&b, .size = 4096, .name = "b/x");
+        b->device, &(quire_memory_options){.name = "third", .pages = {.page_size = 4096}}, &third));
+    ALLOCATE(b, .size = 4096, .name = "a/x");
+    ALLOCATE(b, .size = 4096, .name = "b/x");
     CHECK_OK(
         quire_allocate(third, &(quire_allocation_options){.size = 2048, .name = "a/y"}, &made));
-    draw_device(&b);
-    CHECK_HAS(g.text, ">fake device: 10 KiB live in 3 allocations, 12 KiB reserved in 3 pages<");
-    CHECK_HAS(g.text, ">first: 8 KiB live in 2 allocations, 8 KiB reserved in 2 pages<");
-    CHECK_HAS(g.text, ">no pages: 0 B live in 0 allocations, 0 B reserved in 0 pages<");
-    CHECK_HAS(g.text, ">third: 2 KiB live in 1 allocation, 4 KiB reserved in 1 page<");
+    draw_device(b);
+    CHECK_HAS(gathered.text,
+              ">fake device: 10 KiB live in 3 allocations, 12 KiB reserved in 3 pages<");
+    CHECK_HAS(gathered.text, ">first: 8 KiB live in 2 allocations, 8 KiB reserved in 2 pages<");
+    CHECK_HAS(gathered.text, ">no pages: 0 B live in 0 allocations, 0 B reserved in 0 pages<");
+    CHECK_HAS(gathered.text, ">third: 2 KiB live in 1 allocation, 4 KiB reserved in 1 page<");
     CHECK_EQ(count_of(">page 0</text>"), 2); /* of two memories */
     CHECK_EQ(count_of(">page 1</text>"), 1);
     CHECK_EQ(count_of(" % live</text>"), 3);
-    CHECK_HAS(g.text, ">a: 6 KiB in 2 allocations</text>"); /* one legend for all */
-    CHECK_HAS(g.text, "height=\"304\""); /* 64 above, 2 names, 6 rows, 20 below */
+    CHECK_HAS(gathered.text, ">a: 6 KiB in 2 allocations</text>"); /* one legend for all */
+    CHECK_HAS(gathered.text, "height=\"304\""); /* 64 above, 2 names, 6 rows, 20 below */
     CHECK_OK(quire_memory_destroy(&second));
     quire_memory_destroy_all(&third);
-    fixture_end(&b);
-}
-
-UNIT(picture, a_picture_of_a_device_may_fail_at_any_piece)
-{
-    fixture b;
-    make(&b, 0, &(quire_memory_options){.pages = {.page_size = 4096}});
-    for (int i = 0; i < 10; i++)
-        ALLOCATE(&b, .size = 256, .name = "some name");
-    draw_device(&b);
-    for (uint64_t piece = 1, all = g.pieces; piece <= all; piece++) {
-        g.length = g.pieces = 0;
-        g.refuse = piece;
-        CHECK_FAILS(quire_device_write_svg(b.device, gather, NULL), QUIRE_ERROR_BAD_FILE);
-        CHECK_EQ(g.pieces, piece);
-    }
-    g.refuse = 0;
-    for (uint64_t n = 1; n <= 2; n++) { /* the walk, and the table of names */
-        test_memory_fail(unit_memory_state(), n, true);
-        CHECK_FAILS(quire_device_write_svg(b.device, gather, NULL), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-        test_memory_fail(unit_memory_state(), 0, false);
-    }
-    CHECK_FAILS(quire_device_write_svg(NULL, gather, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_device_write_svg(b.device, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    fixture_end(&b);
 }

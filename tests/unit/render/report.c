@@ -1,38 +1,18 @@
 /*
  * report.c - the text report of a memory: its head, the last failed request, the pages with the
- * largest free ranges and the bytes by name; in any state, with any name, to any sink.
+ * largest free ranges and the bytes by name; in any state, with any name.
  */
 #include <stdio.h>
 
 #include "tests/support/fixture.h"
+#include "tests/support/gather.h"
 
-enum { PAGE = 4096, MAX_TEXT = 1 << 16 };
-
-typedef struct gathering {
-    char text[MAX_TEXT];
-    size_t length;
-    uint64_t pieces, refuse; /* counted from 1; 0 means none */
-} gathering;
-
-static gathering gathered;
-
-static bool gather(void *user, const char *text, size_t size)
-{
-    gathering *g = user;
-    CHECK(!g->refuse || g->pieces < g->refuse); /* the writer never calls a sink that failed */
-    if (++g->pieces == g->refuse)
-        return false;
-    CHECK(size > 0 && g->length + size < sizeof g->text);
-    memcpy(g->text + g->length, text, size);
-    g->length += size;
-    g->text[g->length] = '\0';
-    return true;
-}
+enum { PAGE = 4096 };
 
 static const char *report(fixture *f)
 {
-    gathered.length = gathered.pieces = gathered.refuse = 0;
-    CHECK_OK(quire_memory_write_report(f->memory, gather, &gathered));
+    gather_anew(0);
+    CHECK_OK(quire_memory_write_report(f->memory, gather, NULL));
     CHECK_EQ(gathered.text[gathered.length - 1], '\n');
     return gathered.text;
 }
@@ -51,13 +31,14 @@ static int count(const char *text, const char *part)
     return found;
 }
 
+#define CASE(name, ...)                                                                            \
+    UNIT_ON(report, name, fixture, f, make(f, (quire_page_policy){__VA_ARGS__}), fixture_end)
+
 /* ---- the head and the last failed request --------------------------------------------------- */
 
-UNIT(report, a_new_memory)
+CASE(a_new_memory, .page_size = PAGE)
 {
-    fixture f;
-    make(&f, (quire_page_policy){.page_size = PAGE});
-    CHECK_STR(report(&f),
+    CHECK_STR(report(f),
               "memory 'weights': kind 0 (DEVICE_LOCAL) of device 'fake device'\n"
               "  live:  0 B in 0 allocations, 0 B requested\n"
               "  pages: 0, 0 B reserved, 0 B free, 0 B of the free bytes in empty pages\n"
@@ -69,20 +50,17 @@ UNIT(report, a_new_memory)
               "pages by their largest free range: 0 of 0\n"
               "\n"
               "live bytes by name: 0 of 0\n");
-    fixture_end(&f);
 }
 
-UNIT(report, statistics_pages_and_names)
+CASE(statistics_pages_and_names, .page_size = PAGE)
 {
-    fixture f;
-    make(&f, (quire_page_policy){.page_size = PAGE});
-    quire_allocation full = ALLOCATE(&f, .size = PAGE);
-    ALLOCATE(&f, .size = 1024, .name = "encoder/layer.0");
-    ALLOCATE(&f, .size = 1024, .name = "encoder/layer.1");
-    ALLOCATE(&f, .size = 512, .name = "decoder");
-    ALLOCATE(&f, .size = 5000, .dedicated = true);
-    CHECK_OK(quire_free(f.memory, full));
-    const char *text = report(&f);
+    quire_allocation full = ALLOCATE(f, .size = PAGE);
+    ALLOCATE(f, .size = 1024, .name = "encoder/layer.0");
+    ALLOCATE(f, .size = 1024, .name = "encoder/layer.1");
+    ALLOCATE(f, .size = 512, .name = "decoder");
+    ALLOCATE(f, .size = 5000, .dedicated = true);
+    CHECK_OK(quire_free(f->memory, full));
+    const char *text = report(f);
     CHECK_HAS(text,
               "  live:  7.38 KiB in 4 allocations, 7.38 KiB requested\n"
               "  pages: 3, 13 KiB reserved, 5.62 KiB free, 4 KiB of the free bytes in empty pages\n"
@@ -97,21 +75,17 @@ UNIT(report, statistics_pages_and_names)
                     "    4.88 KiB            1  (unnamed)\n"
                     "       2 KiB            2  encoder\n"
                     "       512 B            1  decoder\n");
-    fixture_end(&f);
 }
 
-UNIT(report, the_heap_is_shared_by_the_memories_of_the_device)
+CASE(the_heap_is_shared_by_the_memories_of_the_device, .page_size = PAGE)
 {
-    fixture f;
     quire_memory *other = NULL;
     quire_allocation allocation;
-    make(&f, (quire_page_policy){.page_size = PAGE});
-    CHECK_OK(quire_memory_create(f.device, &(quire_memory_options){.pages.page_size = 3 * PAGE},
+    CHECK_OK(quire_memory_create(f->device, &(quire_memory_options){.pages.page_size = 3 * PAGE},
                                  &other));
     CHECK_OK(quire_allocate(other, &(quire_allocation_options){.size = 1}, &allocation));
-    CHECK_HAS(report(&f), "heap:  number 0, 1 GiB, 12 KiB in pages of quire\n");
+    CHECK_HAS(report(f), "heap:  number 0, 1 GiB, 12 KiB in pages of quire\n");
     quire_memory_destroy_all(&other);
-    fixture_end(&f);
 }
 
 UNIT(report, budgets_and_limits)
@@ -151,16 +125,14 @@ UNIT(report, pages_beyond_the_budget)
     fixture_end(&f);
 }
 
-UNIT(report, the_last_failed_request_with_its_options_and_attempts)
+CASE(the_last_failed_request_with_its_options_and_attempts, .page_size = PAGE, .max_pages = 1)
 {
-    fixture f;
     quire_allocation none;
-    make(&f, (quire_page_policy){.page_size = PAGE, .max_pages = 1});
-    ALLOCATE(&f, .size = 1000);
+    ALLOCATE(f, .size = 1000);
     const quire_allocation_options large = {.size = 4000, .alignment = 256};
-    CHECK_FAILS(quire_allocate(f.memory, &(quire_allocation_options){.size = 3999}, &none),
+    CHECK_FAILS(quire_allocate(f->memory, &(quire_allocation_options){.size = 3999}, &none),
                 QUIRE_ERROR_TOO_MANY_PAGES);
-    CHECK_FAILS(quire_allocate(f.memory, &large, &none), QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_FAILS(quire_allocate(f->memory, &large, &none), QUIRE_ERROR_TOO_MANY_PAGES);
     char message[1024];
     snprintf(
         message, sizeof message,
@@ -170,8 +142,7 @@ UNIT(report, the_last_failed_request_with_its_options_and_attempts)
     CHECK_HAS(message, "Tried: empty pages given back, a full pass");
     /* a later, different error */
     CHECK_FAILS(quire_memory_check(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_HAS(report(&f), message);
-    fixture_end(&f);
+    CHECK_HAS(report(f), message);
 }
 
 UNIT(report, the_last_failed_request_of_all_shards)
@@ -187,28 +158,23 @@ UNIT(report, the_last_failed_request_of_all_shards)
     fixture_end(&f);
 }
 
-UNIT(report, other_errors_are_not_reported)
+CASE(other_errors_are_not_reported, .page_size = PAGE)
 {
-    fixture f;
     quire_allocation none;
-    make(&f, (quire_page_policy){.page_size = PAGE});
-    CHECK_FAILS(quire_allocate(f.memory, &(quire_allocation_options){.size = 0}, &none),
+    CHECK_FAILS(quire_allocate(f->memory, &(quire_allocation_options){.size = 0}, &none),
                 QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_HAS(report(&f), "no allocation failed");
-    fixture_end(&f);
+    CHECK_HAS(report(f), "no allocation failed");
 }
 
 /* ---- pages ---------------------------------------------------------------------------------- */
 
-UNIT(report, ten_pages_at_most_the_largest_free_ranges_first)
+CASE(ten_pages_at_most_the_largest_free_ranges_first, .page_size = PAGE)
 {
-    fixture f;
     char line[80];
-    make(&f, (quire_page_policy){.page_size = PAGE});
     for (uint64_t i = 0; i < 15;
          i++) /* each needs its own page, because the rest is too small for the next */
-        ALLOCATE(&f, .size = PAGE - 256 * (i % 5), .alignment = PAGE);
-    const char *text = report(&f), *at = text;
+        ALLOCATE(f, .size = PAGE - 256 * (i % 5), .alignment = PAGE);
+    const char *text = report(f), *at = text;
     CHECK_HAS(text, "pages by their largest free range: 10 of 15\n");
     static const uint32_t order[] = {4, 9, 14, 3, 8, 13, 2, 7, 12, 1};
     for (int i = 0; i < 10; i++) {
@@ -218,43 +184,36 @@ UNIT(report, ten_pages_at_most_the_largest_free_ranges_first)
         at = found;
     }
     CHECK_EQ(count(text, "        4 KiB  "), 10);
-    fixture_end(&f);
 }
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-UNIT(report, names_end_at_the_first_separator)
+CASE(names_end_at_the_first_separator, .page_size = PAGE)
 {
     static const char *const names[] = {"a/b", "a.c", "a:d", "a", "/a/b", "/a", "::", "b/"};
-    fixture f;
-    make(&f, (quire_page_policy){.page_size = PAGE});
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        ALLOCATE(&f, .size = 16, .name = names[i]);
-    CHECK_HAS(report(&f), "live bytes by name: 4 of 4\n"
-                          "        live  allocations  name\n"
-                          "       1 KiB            4  a\n"
-                          "       512 B            2  /a\n"
-                          "       256 B            1  ::\n"
-                          "       256 B            1  b\n");
-    fixture_end(&f);
+        ALLOCATE(f, .size = 16, .name = names[i]);
+    CHECK_HAS(report(f), "live bytes by name: 4 of 4\n"
+                         "        live  allocations  name\n"
+                         "       1 KiB            4  a\n"
+                         "       512 B            2  /a\n"
+                         "       256 B            1  ::\n"
+                         "       256 B            1  b\n");
 }
 
-UNIT(report, twenty_names_and_the_rest_in_one)
+CASE(twenty_names_and_the_rest_in_one, .page_size = 1 << 24)
 {
-    fixture f;
     char name[16];
-    make(&f, (quire_page_policy){.page_size = 1 << 24});
     for (unsigned i = 1; i <= 300; i++) {
         snprintf(name, sizeof name, "n%u.x", i);
-        ALLOCATE(&f, .size = i * 256, .name = name);
+        ALLOCATE(f, .size = i * 256, .name = name);
     }
-    const char *text = report(&f);
+    const char *text = report(f);
     CHECK_HAS(text, "live bytes by name: 20 of 300\n");
     CHECK_HAS(text, "      75 KiB            1  n300\n   74.75 KiB            1  n299\n");
     CHECK_HAS(text, "            1  n281\n");
     CHECK(!strstr(text, "  n280\n"));
     CHECK_HAS(text, "    9.60 MiB          280  (others)\n");
-    fixture_end(&f);
 }
 
 UNIT(report, names_cannot_break_a_line)
@@ -273,85 +232,18 @@ UNIT(report, names_cannot_break_a_line)
     fixture_end(&f);
 }
 
-/* ---- sinks and errors ----------------------------------------------------------------------- */
-
-static bool use_memory(void *user, const char *text, size_t size)
-{
-    fixture *f = user;
-    (void)text, (void)size;
-    CHECK_OK(quire_free(f->memory, ALLOCATE(f, .size = 16)));
-    CHECK_OK(quire_memory_check(f->memory));
-    return true;
-}
-
-UNIT(report, the_sink_is_called_without_a_lock)
-{
-    fixture f;
-    make(&f, (quire_page_policy){.page_size = PAGE});
-    ALLOCATE(&f, .size = 16);
-    CHECK_OK(quire_memory_write_report(f.memory, use_memory, &f));
-    fixture_end(&f);
-}
-
-UNIT(report, a_sink_may_fail_at_any_piece)
-{
-    fixture f;
-    char name[48];
-    make(&f, (quire_page_policy){.page_size = PAGE});
-    for (int i = 0; i < 40; i++) {
-        snprintf(name, sizeof name, "quite a long name of number %d", i);
-        ALLOCATE(&f, .size = 16, .name = name);
-    }
-    report(&f);
-    uint64_t pieces = gathered.pieces;
-    CHECK(pieces > 1);
-    for (uint64_t i = 1; i <= pieces; i++) {
-        gathered = (gathering){.refuse = i};
-        CHECK_FAILS(quire_memory_write_report(f.memory, gather, &gathered), QUIRE_ERROR_BAD_FILE);
-        CHECK_EQ(gathered.pieces, i);
-    }
-    fixture_end(&f);
-}
-
-UNIT(report, without_host_memory_nothing_is_written)
-{
-    fixture f;
-    char name[16];
-    make(&f, (quire_page_policy){.page_size = PAGE});
-    for (int i = 0; i < 60; i++) { /* the table of names grows once */
-        snprintf(name, sizeof name, "n%d", i);
-        ALLOCATE(&f, .size = 16, .name = name);
-    }
-    quire_result result = QUIRE_ERROR_OUT_OF_HOST_MEMORY;
-    uint64_t call = 1;
-    for (; result; call++) {
-        gathered = (gathering){.pieces = 0};
-        test_memory_fail(unit_memory_state(), call, false);
-        result = quire_memory_write_report(f.memory, gather, &gathered);
-        test_memory_fail(unit_memory_state(), 0, false);
-        CHECK_EQ(gathered.pieces > 0, !result);
-        CHECK(!result || result == QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-    }
-    CHECK(call > 60);
-    CHECK_FAILS(quire_memory_write_report(NULL, gather, &gathered), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_memory_write_report(f.memory, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    fixture_end(&f);
-}
-
 /* ---- a device ------------------------------------------------------------------------------- */
 
-UNIT(report, a_device_lists_its_heaps_and_reports_its_memories)
+CASE(a_device_lists_its_heaps_and_reports_its_memories, .page_size = PAGE)
 {
-    fixture f;
     char own[8192];
     quire_memory *second;
-    make(&f, (quire_page_policy){.page_size = PAGE});
-    CHECK_OK(quire_memory_create(f.device, &(quire_memory_options){.name = "second"}, &second));
-    ALLOCATE(&f, .size = 1000, .name = "encoder");
-    CHECK_OK(quire_device_set_heap_limit(f.device, 1, 1 << 20));
-    snprintf(own, sizeof own, "%s", report(&f));
-    gathered.length = 0;
-    CHECK_OK(quire_device_write_report(f.device, gather, &gathered));
+    CHECK_OK(quire_memory_create(f->device, &(quire_memory_options){.name = "second"}, &second));
+    ALLOCATE(f, .size = 1000, .name = "encoder");
+    CHECK_OK(quire_device_set_heap_limit(f->device, 1, 1 << 20));
+    snprintf(own, sizeof own, "%s", report(f));
+    gather_anew(0);
+    CHECK_OK(quire_device_write_report(f->device, gather, NULL));
     CHECK_HAS(gathered.text, "device 'fake device': backend fake, 2 memories\n"
                              "  live:  1 KiB in 1 allocation, 1000 B requested\n"
                              "  pages: 1, 4 KiB reserved, 3 KiB free, 0 B of the free bytes in "
@@ -362,7 +254,6 @@ UNIT(report, a_device_lists_its_heaps_and_reports_its_memories)
     CHECK_HAS(gathered.text, own);
     CHECK_HAS(gathered.text, "\n\nmemory 'second': kind ");
     CHECK_OK(quire_memory_destroy(&second));
-    fixture_end(&f);
 }
 
 UNIT(report, a_device_without_a_budget_of_the_backend)
@@ -373,33 +264,10 @@ UNIT(report, a_device_without_a_budget_of_the_backend)
     fixture_open(&f, &(quire_memory_options){.name = "one"});
     CHECK_FAILS(quire_free(f.memory, (quire_allocation){0}), QUIRE_ERROR_INVALID_ARGUMENT);
     fake_fail(&f.fake, 1, true, QUIRE_ERROR_BACKEND_FAILURE);
-    gathered.length = gathered.pieces = gathered.refuse = 0;
-    CHECK_OK(quire_device_write_report(f.device, gather, &gathered));
+    gather_anew(0);
+    CHECK_OK(quire_device_write_report(f.device, gather, NULL));
     CHECK_EQ(count(gathered.text, " left of a budget of "), 0);
     CHECK_HAS(quire_last_error(), "is {0}"); /* the report succeeds: the error before it stays */
     fake_fail(&f.fake, 0, false, QUIRE_SUCCESS);
-    fixture_end(&f);
-}
-
-UNIT(report, a_report_of_a_device_may_fail_at_any_piece_and_without_host_memory)
-{
-    fixture f;
-    make(&f, (quire_page_policy){.page_size = PAGE});
-    ALLOCATE(&f, .size = 16, .name = "one");
-    gathered = (gathering){.pieces = 0};
-    CHECK_OK(quire_device_write_report(f.device, gather, &gathered));
-    const uint64_t pieces = gathered.pieces;
-    CHECK_EQ(pieces, 3); /* the device, an empty line, the memory */
-    for (uint64_t i = 1; i <= pieces; i++) {
-        gathered = (gathering){.refuse = i};
-        CHECK_FAILS(quire_device_write_report(f.device, gather, &gathered), QUIRE_ERROR_BAD_FILE);
-    }
-    gathered = (gathering){.pieces = 0};
-    test_memory_fail(unit_memory_state(), 1, true);
-    CHECK_FAILS(quire_device_write_report(f.device, gather, &gathered),
-                QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-    test_memory_fail(unit_memory_state(), 0, false);
-    CHECK_FAILS(quire_device_write_report(NULL, gather, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_device_write_report(f.device, NULL, NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     fixture_end(&f);
 }

@@ -83,6 +83,8 @@ static void expect_latency(const quire_latency *ns)
     CHECK(ns->p50 <= ns->p99 && ns->p99 <= ns->p999 && ns->p999 <= ns->max);
 }
 
+#define CASE(name, ...) UNIT_ON(replay, name, bench, b, *b = make_bench(__VA_ARGS__), end_bench)
+
 /* ---- the report --------------------------------------------------------------------------- */
 
 UNIT(replay, the_report_of_a_trace_made_by_hand)
@@ -130,38 +132,34 @@ UNIT(replay, fragmentation_is_that_of_the_fullest_moment)
 }
 
 /* The fullest moment of the replayed part, even if the trace's own fullest moment comes later. */
-UNIT(replay, fragmentation_of_a_part_is_that_of_its_fullest_moment)
+CASE(fragmentation_of_a_part_is_that_of_its_fullest_moment, PAGE,
+     "alloc,1,100,1,0,0,\nfree,1,,,0,0,\nalloc,2,1000,1,0,0,\n")
 {
-    bench b = make_bench(PAGE, "alloc,1,100,1,0,0,\nfree,1,,,0,0,\nalloc,2,1000,1,0,0,\n");
     quire_replay_options options = {.event_count = 2};
-    play(&b, &options);
-    CHECK_EQ(b.report.peak_requested_bytes, 100);
-    CHECK_EQ(b.report.fragmentation.internal, 156);
-    CHECK_EQ(b.report.fragmentation.split, PAGE - 256);
-    end_bench(&b);
+    play(b, &options);
+    CHECK_EQ(b->report.peak_requested_bytes, 100);
+    CHECK_EQ(b->report.fragmentation.internal, 156);
+    CHECK_EQ(b->report.fragmentation.split, PAGE - 256);
 }
 
 /* Likewise if the trace's fullest moment needs an allocation that fails. */
-UNIT(replay, fragmentation_ignores_failed_allocations)
+CASE(fragmentation_ignores_failed_allocations, PAGE,
+     "alloc,1,100,1,0,0,\nfree,1,,,0,0,\nalloc,2,1000000,1,0,0,\n")
 {
-    bench b = make_bench(PAGE, "alloc,1,100,1,0,0,\nfree,1,,,0,0,\nalloc,2,1000000,1,0,0,\n");
-    play(&b, NULL);
-    CHECK_EQ(b.report.failures, 1);
-    CHECK_EQ(b.report.peak_requested_bytes, 1000000); /* the trace still requested it */
-    CHECK_EQ(b.report.fragmentation.internal, 156);
-    end_bench(&b);
+    play(b, NULL);
+    CHECK_EQ(b->report.failures, 1);
+    CHECK_EQ(b->report.peak_requested_bytes, 1000000); /* the trace still requested it */
+    CHECK_EQ(b->report.fragmentation.internal, 156);
 }
 
-UNIT(replay, a_trace_without_events)
+CASE(a_trace_without_events, PAGE, "")
 {
-    bench b = make_bench(PAGE, "");
-    play(&b, NULL);
-    CHECK_EQ(b.report.operations, 0);
-    CHECK_EQ(b.report.peak_reserved_bytes, 0);
-    CHECK_EQ(b.report.pages_created, 0);
-    CHECK_EQ(b.report.alloc_ns.max, 0);
-    CHECK_EQ(b.report.free_ns.max, 0);
-    end_bench(&b);
+    play(b, NULL);
+    CHECK_EQ(b->report.operations, 0);
+    CHECK_EQ(b->report.peak_reserved_bytes, 0);
+    CHECK_EQ(b->report.pages_created, 0);
+    CHECK_EQ(b->report.alloc_ns.max, 0);
+    CHECK_EQ(b->report.free_ns.max, 0);
 }
 
 /* Times and streams of frames are for tools that show the trace: a replay needs neither. */
@@ -203,17 +201,15 @@ UNIT(replay, reused_ids_find_their_own_range)
 static const char THREE[] = "alloc,1,256,1,0,0,weights\nalloc,2,512,1,0,0,\nalloc,3,768,1,0,0,k\n"
                             "free,2,,,0,0,\n";
 
-UNIT(replay, everything_is_freed_at_the_end)
+CASE(everything_is_freed_at_the_end, PAGE, THREE)
 {
-    bench b = make_bench(PAGE, THREE);
-    play(&b, NULL);
-    CHECK_EQ(b.report.left_at_end, 2);
-    CHECK_EQ(b.report.left_bytes, 256 + 768);
-    CHECK_EQ(b.report.frees, 1); /* the ids of the trace */
-    CHECK_EQ(live_count(&b), 0);
-    CHECK_OK(quire_memory_destroy(&b.memory));
-    make_memory(&b);
-    end_bench(&b);
+    play(b, NULL);
+    CHECK_EQ(b->report.left_at_end, 2);
+    CHECK_EQ(b->report.left_bytes, 256 + 768);
+    CHECK_EQ(b->report.frees, 1); /* the ids of the trace */
+    CHECK_EQ(live_count(b), 0);
+    CHECK_OK(quire_memory_destroy(&b->memory));
+    make_memory(b);
 }
 
 typedef struct names {
@@ -238,24 +234,20 @@ static void expect_names(const bench *b, const char *expected)
     CHECK_STR(n.text, expected);
 }
 
-UNIT(replay, keep_leaves_live_allocations_without_names)
+CASE(keep_leaves_live_allocations_without_names, PAGE, THREE)
 {
-    bench b = make_bench(PAGE, THREE);
-    play(&b, &(quire_replay_options){.keep = true});
-    CHECK_EQ(b.report.left_at_end, 2);
-    CHECK_EQ(live_count(&b), 2);
-    expect_names(&b, ";;");
-    end_bench(&b);
+    play(b, &(quire_replay_options){.keep = true});
+    CHECK_EQ(b->report.left_at_end, 2);
+    CHECK_EQ(live_count(b), 2);
+    expect_names(b, ";;");
 }
 
-UNIT(replay, keep_with_names)
+CASE(keep_with_names, PAGE, THREE)
 {
-    bench b = make_bench(PAGE, THREE);
-    play(&b, &(quire_replay_options){.keep = true, .name = true, .event_count = 3});
-    expect_names(&b, "weights;;k;");
-    quire_trace_destroy(&b.trace);
-    expect_names(&b, "weights;;k;"); /* the names do not need the trace */
-    end_bench(&b);
+    play(b, &(quire_replay_options){.keep = true, .name = true, .event_count = 3});
+    expect_names(b, "weights;;k;");
+    quire_trace_destroy(&b->trace);
+    expect_names(b, "weights;;k;"); /* the names do not need the trace */
 }
 
 /* A label of `letters` copies of a letter and a tail, and the name that it gives. */
@@ -294,17 +286,15 @@ UNIT(replay, long_labels_are_cut_between_characters)
 
 /* ---- parts of a trace --------------------------------------------------------------------- */
 
-UNIT(replay, event_count_ends_the_replay_early)
+CASE(event_count_ends_the_replay_early, PAGE, THREE)
 {
-    bench b = make_bench(PAGE, THREE);
     for (uint64_t count = 1; count <= 6; count++) {
-        play(&b, &(quire_replay_options){.event_count = count});
-        CHECK_EQ(b.report.operations, count < 4 ? count : 4);
-        CHECK_EQ(b.report.left_at_end, count < 4 ? count : 2);
-        CHECK(!b.report.stopped);
-        CHECK_EQ(live_count(&b), 0);
+        play(b, &(quire_replay_options){.event_count = count});
+        CHECK_EQ(b->report.operations, count < 4 ? count : 4);
+        CHECK_EQ(b->report.left_at_end, count < 4 ? count : 2);
+        CHECK(!b->report.stopped);
+        CHECK_EQ(live_count(b), 0);
     }
-    end_bench(&b);
 }
 
 /* Sixteen bytes allocated and freed, this many times. */
@@ -372,14 +362,13 @@ static bool compare_time(void *user, uint64_t done, uint64_t total)
     return true;
 }
 
-UNIT(replay, the_time_of_each_event_is_told)
+CASE(the_time_of_each_event_is_told, 4 * PAGE,
+     "alloc,1,100,,5,,\nframe,,,,17,,\nfree,1,,,1000000000005,,\n")
 {
-    bench b = make_bench(4 * PAGE, "alloc,1,100,,5,,\nframe,,,,17,,\nfree,1,,,1000000000005,,\n");
-    time_watch w = {.trace = b.trace};
-    play(&b, &(quire_replay_options){
-                 .progress = compare_time, .user = &w, .progress_events = 1, .time = &w.time});
+    time_watch w = {.trace = b->trace};
+    play(b, &(quire_replay_options){
+                .progress = compare_time, .user = &w, .progress_events = 1, .time = &w.time});
     CHECK_EQ(w.time, UINT64_C(1000000000000));
-    end_bench(&b);
 }
 
 UNIT(replay, progress_is_reported_at_the_requested_interval)
@@ -413,16 +402,14 @@ UNIT(replay, progress_can_stop_the_replay)
     end_bench(&b);
 }
 
-UNIT(replay, a_stopped_replay_with_keep_leaves_live_allocations)
+CASE(a_stopped_replay_with_keep_leaves_live_allocations, PAGE, THREE)
 {
-    bench b = make_bench(PAGE, THREE);
     watch w = {0};
-    play(&b, &(quire_replay_options){.keep = true, .progress = on_progress, .user = &w});
-    CHECK(b.report.stopped);
-    CHECK_EQ(b.report.operations, 0);
-    CHECK_EQ(live_count(&b), 0);
+    play(b, &(quire_replay_options){.keep = true, .progress = on_progress, .user = &w});
+    CHECK(b->report.stopped);
+    CHECK_EQ(b->report.operations, 0);
+    CHECK_EQ(live_count(b), 0);
     CHECK_EQ(w.calls, 1);
-    end_bench(&b);
 }
 
 /* ---- failed allocations ------------------------------------------------------------------- */

@@ -22,12 +22,13 @@ static void fails(quire_result result, quire_result expected, const char *part)
     CHECK_HAS(torch_message(), part);
 }
 
+#define CASE(name, devices) TORCH_CASE(torch_allocate, name, devices)
+
 /* ---- allocating ----------------------------------------------------------------------------- */
 
-UNIT(torch_allocate, the_device_is_opened_by_the_first_allocation)
+CASE(the_device_is_opened_by_the_first_allocation, 1)
 {
     void *pointer = &c;
-    torch_client_begin(&c, 1);
     CHECK_EQ(torch_init(1), 0);
     CHECK_EQ(torch_client_bytes(&c), 0);
     CHECK_EQ(torch_allocate(0, 0, NULL, &pointer), 0);
@@ -39,12 +40,10 @@ UNIT(torch_allocate, the_device_is_opened_by_the_first_allocation)
     torch_client_free(a, NULL);
     torch_client_free(b, NULL);
     torch_client_free(NULL, NULL);
-    torch_client_end(&c);
 }
 
-UNIT(torch_allocate, a_stream_reuses_its_memory_at_once_and_others_wait)
+CASE(a_stream_reuses_its_memory_at_once_and_others_wait, 1)
 {
-    torch_client_begin(&c, 1);
     qi_cu_stream s = c.streams[0], t = c.streams[1];
     void *a = torch_client_allocate(MIB, s);
     torch_client_work(&c, a, MIB, s);
@@ -57,20 +56,17 @@ UNIT(torch_allocate, a_stream_reuses_its_memory_at_once_and_others_wait)
     void *other = torch_client_allocate(MIB, t);
     CHECK(other != b || c.b.fc->calls("cuStreamWaitEvent") == waits + 1);
     torch_client_free(other, t);
-    torch_client_end(&c);
 }
 
 /* 1 is another number of the legacy default stream. */
-UNIT(torch_allocate, the_legacy_default_stream_has_two_numbers)
+CASE(the_legacy_default_stream_has_two_numbers, 1)
 {
-    torch_client_begin(&c, 1);
     void *a = torch_client_allocate(MIB, NULL);
     torch_client_work(&c, a, MIB, NULL);
     torch_client_free(a, (void *)(uintptr_t)1);
     void *b = torch_client_allocate(MIB, NULL);
     CHECK(a == b);
     torch_client_free(b, NULL);
-    torch_client_end(&c);
 }
 
 static void *freed; /* by the other thread */
@@ -98,10 +94,9 @@ UNIT(torch_allocate, each_thread_has_a_default_stream)
     torch_client_end(&c);
 }
 
-UNIT(torch_allocate, devices_have_memories_of_their_own)
+CASE(devices_have_memories_of_their_own, 2)
 {
     void *a = NULL, *b = NULL;
-    torch_client_begin(&c, 2);
     CHECK_EQ(torch_init(2), 0);
     CHECK_EQ(torch_allocate(MIB, 0, NULL, &a), 0);
     CHECK_EQ(c.b.fc->usage_of(1).bytes, 0);
@@ -111,7 +106,6 @@ UNIT(torch_allocate, devices_have_memories_of_their_own)
     CHECK_EQ(torch_free(b, 1, NULL), 0);
     CHECK_EQ(torch_free(a, 0, NULL), 0);
     fails(torch_allocate(1, 2, NULL, &a), INVALID, "device 2 of 2");
-    torch_client_end(&c);
 }
 
 /* t.to("cuda:1"): torch copies by cudaMemcpyAsync, also between devices that cannot reach each
@@ -153,18 +147,15 @@ static void *reused_after_use(bool record)
     return a == b ? b : NULL;
 }
 
-UNIT(torch_allocate, a_recorded_stream_delays_the_reuse)
+CASE(a_recorded_stream_delays_the_reuse, 1)
 {
-    torch_client_begin(&c, 1);
     CHECK(reused_after_use(false));
     CHECK_EQ(torch_reset(), 0);
     CHECK(!reused_after_use(true));
-    torch_client_end(&c);
 }
 
-UNIT(torch_allocate, a_use_of_the_own_stream_delays_nothing)
+CASE(a_use_of_the_own_stream_delays_nothing, 1)
 {
-    torch_client_begin(&c, 1);
     void *a = torch_client_allocate(MIB, c.streams[0]);
     CHECK_EQ(torch_record_stream(a, c.streams[0]), 0);
     torch_client_work(&c, a, MIB, c.streams[0]);
@@ -172,37 +163,31 @@ UNIT(torch_allocate, a_use_of_the_own_stream_delays_nothing)
     void *b = torch_client_allocate(MIB, c.streams[0]);
     CHECK(a == b);
     torch_client_free(b, c.streams[0]);
-    torch_client_end(&c);
 }
 
-UNIT(torch_allocate, uses_of_foreign_memory_are_ignored)
+CASE(uses_of_foreign_memory_are_ignored, 1)
 {
-    torch_client_begin(&c, 1);
     CHECK_EQ(torch_record_stream(&c, NULL), 0);
     void *a = torch_client_allocate(MIB, NULL);
     CHECK_EQ(torch_record_stream(&c, NULL), 0);
     CHECK_EQ(torch_record_stream(NULL, NULL), 0);
     torch_client_free(a, NULL);
-    torch_client_end(&c);
 }
 
 /* ---- exhausted memory ----------------------------------------------------------------------- */
 
-UNIT(torch_allocate, exhausted_memory_is_refused_with_the_numbers)
+CASE(exhausted_memory_is_refused_with_the_numbers, 1)
 {
     void *pointer = &c;
-    torch_client_begin(&c, 1);
     c.b.fc->set_capacity(0, (uint64_t)(64 * MIB));
     fails(torch_allocate(100 * MIB, 0, NULL, &pointer), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
           "100 MiB");
     CHECK(!pointer);
-    torch_client_end(&c);
 }
 
 /* The first memory waits for work of another stream, which nothing but a wait completes. */
-UNIT(torch_allocate, exhausted_memory_waits_for_what_was_freed)
+CASE(exhausted_memory_waits_for_what_was_freed, 1)
 {
-    torch_client_begin(&c, 1);
     c.b.fc->set_capacity(0, (uint64_t)(64 * MIB));
     void *a = torch_client_allocate(40 * MIB, c.streams[0]);
     CHECK_EQ(torch_record_stream(a, c.streams[1]), 0);
@@ -210,13 +195,11 @@ UNIT(torch_allocate, exhausted_memory_waits_for_what_was_freed)
     torch_client_free(a, c.streams[0]);
     void *b = torch_client_allocate(50 * MIB, c.streams[0]);
     torch_client_free(b, c.streams[0]);
-    torch_client_end(&c);
 }
 
-UNIT(torch_allocate, a_fraction_limits_the_pages)
+CASE(a_fraction_limits_the_pages, 1)
 {
     void *a = NULL;
-    torch_client_begin(&c, 1);
     c.b.fc->set_capacity(0, 0);
     CHECK_EQ(torch_set_fraction(0, 0), 0);
     fails(torch_allocate(MIB, 0, NULL, &a), QUIRE_ERROR_OVER_BUDGET, "limit");
@@ -227,14 +210,12 @@ UNIT(torch_allocate, a_fraction_limits_the_pages)
     fails(torch_set_fraction(-0.1, 0), INVALID, "-0.1");
     fails(torch_set_fraction(nan(""), 0), INVALID, "nan");
     fails(torch_set_fraction(1, -1), INVALID, "device -1");
-    torch_client_end(&c);
 }
 
 /* ---- reset, pages, segments ----------------------------------------------------------------- */
 
-UNIT(torch_allocate, reset_waits_for_work_and_releases_what_is_free)
+CASE(reset_waits_for_work_and_releases_what_is_free, 1)
 {
-    torch_client_begin(&c, 1);
     void *a = torch_client_allocate(8 * MIB, c.streams[0]);
     torch_client_work(&c, a, MIB, c.streams[0]);
     torch_client_free(a, c.streams[0]);
@@ -242,26 +223,22 @@ UNIT(torch_allocate, reset_waits_for_work_and_releases_what_is_free)
     CHECK_EQ(torch_reset(), 0);
     CHECK_EQ(c.b.fc->pending(), 0);
     CHECK_EQ(torch_client_bytes(&c), 0);
-    torch_client_end(&c);
 }
 
 /* A raw function of torch's caching allocator may use a segment on another stream than the one on
    which it was allocated. */
-UNIT(torch_allocate, a_segment_is_freed_after_the_work_of_every_stream)
+CASE(a_segment_is_freed_after_the_work_of_every_stream, 1)
 {
-    torch_client_begin(&c, 1);
     void *a = torch_client_allocate(20 * MIB, c.streams[0]);
     torch_client_work(&c, a, MIB, c.streams[1]);
     CHECK_EQ(torch_free_segment(a, 0, c.streams[0]), 0);
     CHECK_EQ(c.b.fc->pending(), 0);
     CHECK_EQ(torch_free_segment(NULL, 0, NULL), 0);
-    torch_client_end(&c);
 }
 
-UNIT(torch_allocate, the_base_is_the_page)
+CASE(the_base_is_the_page, 1)
 {
     size_t size = 0;
-    torch_client_begin(&c, 1);
     char *a = torch_client_allocate(KIB, NULL), *b = torch_client_allocate(KIB, NULL);
     void *base = torch_get_base(a, &size);
     CHECK(size >= (size_t)MIB && base == torch_get_base(b + 100, NULL));
@@ -269,15 +246,13 @@ UNIT(torch_allocate, the_base_is_the_page)
     CHECK(torch_get_base(&size, &size) == &size && size == 0);
     torch_client_free(a, NULL);
     torch_client_free(b, NULL);
-    torch_client_end(&c);
 }
 
 /* ---- misuse --------------------------------------------------------------------------------- */
 
-UNIT(torch_allocate, misuse_is_refused_and_changes_nothing)
+CASE(misuse_is_refused_and_changes_nothing, 1)
 {
     void *pointer = &c;
-    torch_client_begin(&c, 1);
     fails(torch_init(-1), INVALID, "-1 devices");
     fails(torch_init(65), INVALID, "65 devices");
     fails(torch_allocate(-1, 0, NULL, &pointer), INVALID, "-1 bytes");
@@ -292,12 +267,10 @@ UNIT(torch_allocate, misuse_is_refused_and_changes_nothing)
     fails(torch_free(a, 5, NULL), INVALID, "device 5");
     torch_client_free(a, NULL);
     fails(torch_free(a, 0, NULL), INVALID, "not the start");
-    torch_client_end(&c);
 }
 
-UNIT(torch_allocate, a_forked_child_frees_nothing_and_allocates_nothing)
+CASE(a_forked_child_frees_nothing_and_allocates_nothing, 1)
 {
-    torch_client_begin(&c, 1);
     void *a = torch_client_allocate(KIB, NULL), *b = NULL;
     pid_t child = fork();
     if (!child) {
@@ -315,5 +288,4 @@ UNIT(torch_allocate, a_forked_child_frees_nothing_and_allocates_nothing)
     }
     CHECK(child_was_well(child));
     torch_client_free(a, NULL);
-    torch_client_end(&c);
 }

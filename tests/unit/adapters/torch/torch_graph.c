@@ -23,11 +23,12 @@ static void release(torch_pool_id id)
         check_failed(__FILE__, __LINE__, "%s", torch_message());
 }
 
+#define CASE(name, devices) TORCH_CASE(torch_graph, name, devices)
+
 /* ---- memory of graphs ----------------------------------------------------------------------- */
 
-UNIT(torch_graph, a_graph_reuses_its_memory_and_nothing_else_does)
+CASE(a_graph_reuses_its_memory_and_nothing_else_does, 1)
 {
-    torch_client_begin(&c, 1);
     qi_cu_stream s = c.streams[0];
     torch_client_begin_graph(&c, POOL, s);
     void *a = torch_client_allocate(4 * MIB, s);
@@ -44,12 +45,10 @@ UNIT(torch_graph, a_graph_reuses_its_memory_and_nothing_else_does)
     release(POOL);
     torch_client_free(outside, s);
     torch_client_free(small, s);
-    torch_client_end(&c);
 }
 
-UNIT(torch_graph, the_memory_of_a_pool_is_released_by_a_reset_after_its_last_user)
+CASE(the_memory_of_a_pool_is_released_by_a_reset_after_its_last_user, 1)
 {
-    torch_client_begin(&c, 1);
     qi_cu_stream s = c.streams[0];
     torch_client_begin_graph(&c, POOL, s);
     torch_client_free(torch_client_allocate(4 * MIB, s), s);
@@ -60,13 +59,11 @@ UNIT(torch_graph, the_memory_of_a_pool_is_released_by_a_reset_after_its_last_use
     CHECK(torch_client_bytes(&c) >= 4 * (uint64_t)MIB);
     CHECK_EQ(torch_reset(), 0);
     CHECK_EQ(torch_client_bytes(&c), 0);
-    torch_client_end(&c);
 }
 
 /* Replays may run on any stream, so that the memory goes to nobody before the device is idle. */
-UNIT(torch_graph, exhausted_memory_releases_pools_without_users)
+CASE(exhausted_memory_releases_pools_without_users, 1)
 {
-    torch_client_begin(&c, 1);
     qi_cu_stream s = c.streams[0];
     c.b.fc->set_capacity(0, (uint64_t)(64 * MIB));
     torch_client_begin_graph(&c, POOL, s);
@@ -78,12 +75,10 @@ UNIT(torch_graph, exhausted_memory_releases_pools_without_users)
     void *b = torch_client_allocate(40 * MIB, s);
     CHECK_EQ(c.b.fc->pending(), 0);
     torch_client_free(b, s);
-    torch_client_end(&c);
 }
 
-UNIT(torch_graph, memory_that_lives_longer_than_its_pool_stays)
+CASE(memory_that_lives_longer_than_its_pool_stays, 1)
 {
-    torch_client_begin(&c, 1);
     qi_cu_stream s = c.streams[0];
     torch_client_begin_graph(&c, POOL, s);
     void *a = torch_client_allocate(4 * MIB, s), *b = torch_client_allocate(4 * MIB, s);
@@ -96,12 +91,10 @@ UNIT(torch_graph, memory_that_lives_longer_than_its_pool_stays)
     torch_client_free(b, s);
     CHECK_EQ(torch_reset(), 0);
     CHECK_EQ(torch_client_bytes(&c), 0);
-    torch_client_end(&c);
 }
 
-UNIT(torch_graph, graphs_share_a_pool_until_the_last_of_them_ends)
+CASE(graphs_share_a_pool_until_the_last_of_them_ends, 1)
 {
-    torch_client_begin(&c, 1);
     qi_cu_stream s = c.streams[0];
     torch_client_begin_graph(&c, POOL, s);
     void *a = torch_client_allocate(4 * MIB, s);
@@ -118,12 +111,10 @@ UNIT(torch_graph, graphs_share_a_pool_until_the_last_of_them_ends)
     release(POOL);
     CHECK_EQ(torch_reset(), 0);
     CHECK_EQ(torch_client_bytes(&c), 0);
-    torch_client_end(&c);
 }
 
-UNIT(torch_graph, streams_of_a_graph_do_not_exchange_memory)
+CASE(streams_of_a_graph_do_not_exchange_memory, 1)
 {
-    torch_client_begin(&c, 1);
     qi_cu_stream s = c.streams[0], t = c.streams[1];
     c.joins = true;
     torch_client_begin_graph(&c, POOL, s);
@@ -142,12 +133,10 @@ UNIT(torch_graph, streams_of_a_graph_do_not_exchange_memory)
     CHECK(torch_client_end_capture(&c, t));
     torch_client_end_graph(&c, POOL, s);
     release(POOL);
-    torch_client_end(&c);
 }
 
-UNIT(torch_graph, pools_of_two_graphs_are_apart)
+CASE(pools_of_two_graphs_are_apart, 1)
 {
-    torch_client_begin(&c, 1);
     qi_cu_stream s = c.streams[0], t = c.streams[1];
     torch_client_begin_graph(&c, POOL, s);
     void *a = torch_client_allocate(4 * MIB, s);
@@ -160,14 +149,12 @@ UNIT(torch_graph, pools_of_two_graphs_are_apart)
     torch_client_end_graph(&c, OTHER, t);
     release(OTHER);
     release(POOL);
-    torch_client_end(&c);
 }
 
 /* ---- memory of the device during a capture -------------------------------------------------- */
 
-UNIT(torch_graph, memory_freed_by_a_stream_that_captures_stays_for_its_graph)
+CASE(memory_freed_by_a_stream_that_captures_stays_for_its_graph, 1)
 {
-    torch_client_begin(&c, 1);
     qi_cu_stream s = c.streams[0];
     void *input = torch_client_allocate(4 * MIB, s), *used = torch_client_allocate(4 * MIB, NULL);
     torch_client_begin_graph(&c, POOL, s);
@@ -183,12 +170,10 @@ UNIT(torch_graph, memory_freed_by_a_stream_that_captures_stays_for_its_graph)
     release(POOL);
     CHECK_EQ(torch_reset(), 0);
     CHECK_EQ(torch_client_bytes(&c), 0);
-    torch_client_end(&c);
 }
 
-UNIT(torch_graph, memory_of_other_streams_comes_and_goes_during_a_capture)
+CASE(memory_of_other_streams_comes_and_goes_during_a_capture, 1)
 {
-    torch_client_begin(&c, 1);
     torch_client_begin_graph(&c, POOL, c.streams[0]);
     for (int i = 0; i < 3; i++) {
         void *a = torch_client_allocate((64 << i) * MIB, c.streams[1]);
@@ -199,13 +184,11 @@ UNIT(torch_graph, memory_of_other_streams_comes_and_goes_during_a_capture)
     }
     torch_client_end_graph(&c, POOL, c.streams[0]);
     release(POOL);
-    torch_client_end(&c);
 }
 
-UNIT(torch_graph, exhausted_memory_does_not_wait_during_a_capture)
+CASE(exhausted_memory_does_not_wait_during_a_capture, 1)
 {
     void *b = NULL;
-    torch_client_begin(&c, 1);
     c.b.fc->set_capacity(0, (uint64_t)(64 * MIB));
     void *a = torch_client_allocate(40 * MIB, c.streams[1]);
     CHECK_EQ(torch_record_stream(a, c.streams[2]), 0);
@@ -218,25 +201,21 @@ UNIT(torch_graph, exhausted_memory_does_not_wait_during_a_capture)
     release(POOL);
     b = torch_client_allocate(50 * MIB, c.streams[0]);
     torch_client_free(b, c.streams[0]);
-    torch_client_end(&c);
 }
 
-UNIT(torch_graph, a_segment_is_freed_without_a_wait_during_a_capture)
+CASE(a_segment_is_freed_without_a_wait_during_a_capture, 1)
 {
-    torch_client_begin(&c, 1);
     void *a = torch_client_allocate(20 * MIB, c.streams[0]);
     torch_client_work(&c, a, (uint64_t)MIB, c.streams[0]);
     torch_client_begin_capture(&c, c.streams[0]);
     CHECK_EQ(torch_free_segment(a, 0, c.streams[0]), 0);
     CHECK(torch_client_end_capture(&c, c.streams[0]));
     CHECK_EQ(c.b.fc->pending(), 1);
-    torch_client_end(&c);
 }
 
 /* A stream that the adapter first sees while it captures, and without a pool, has no mark yet. */
-UNIT(torch_graph, frees_that_a_capture_forbids_are_done_after_it)
+CASE(frees_that_a_capture_forbids_are_done_after_it, 1)
 {
-    torch_client_begin(&c, 1);
     qi_cu_stream s = c.streams[0], t = c.streams[1];
     void *used = torch_client_allocate(4 * MIB, t);
     torch_client_begin_capture(&c, s);
@@ -247,14 +226,12 @@ UNIT(torch_graph, frees_that_a_capture_forbids_are_done_after_it)
     CHECK(torch_client_end_capture(&c, s));
     CHECK_EQ(torch_reset(), 0);
     CHECK_EQ(torch_client_bytes(&c), 0);
-    torch_client_end(&c);
 }
 
 /* ---- filters and misuse --------------------------------------------------------------------- */
 
-UNIT(torch_graph, a_pool_without_a_filter_gets_everything)
+CASE(a_pool_without_a_filter_gets_everything, 1)
 {
-    torch_client_begin(&c, 1);
     const torch_filter all = {.matches = NULL};
     CHECK_EQ(torch_begin_pool(0, POOL, &all), 0);
     void *a = torch_client_allocate(4 * MIB, c.streams[0]);
@@ -265,12 +242,10 @@ UNIT(torch_graph, a_pool_without_a_filter_gets_everything)
     release(POOL);
     CHECK_EQ(torch_reset(), 0);
     CHECK_EQ(torch_client_bytes(&c), 0);
-    torch_client_end(&c);
 }
 
-UNIT(torch_graph, filters_end_with_their_begin)
+CASE(filters_end_with_their_begin, 1)
 {
-    torch_client_begin(&c, 1);
     torch_filter filters[3];
     for (int i = 0; i < 3; i++)
         filters[i] = torch_client_filter(&c, NULL);
@@ -284,12 +259,10 @@ UNIT(torch_graph, filters_end_with_their_begin)
     CHECK_EQ(torch_client_filters(), 1);
     release(POOL); /* of a capture that failed: it was not ended */
     CHECK_EQ(torch_client_filters(), 0);
-    torch_client_end(&c);
 }
 
-UNIT(torch_graph, pools_that_are_not_there_are_refused)
+CASE(pools_that_are_not_there_are_refused, 1)
 {
-    torch_client_begin(&c, 1);
     fails(torch_end_pool(0, POOL), INVALID, "pool (0, 1)");
     fails(torch_release_pool(0, POOL), INVALID, "pool (0, 1)");
     torch_client_begin_graph(&c, POOL, c.streams[0]);
@@ -299,5 +272,4 @@ UNIT(torch_graph, pools_that_are_not_there_are_refused)
     fails(torch_release_pool(7, POOL), INVALID, "device 7");
     release(POOL);
     fails(torch_release_pool(0, POOL), INVALID, "pool (0, 1)");
-    torch_client_end(&c);
 }

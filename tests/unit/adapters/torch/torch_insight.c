@@ -32,11 +32,12 @@ static int64_t number(const json_t *object, const char *key)
     return json_integer_value(value);
 }
 
+#define CASE(name, devices) TORCH_CASE(torch_insight, name, devices)
+
 /* ---- statistics ----------------------------------------------------------------------------- */
 
-UNIT(torch_insight, statistics_of_devices_and_pools)
+CASE(statistics_of_devices_and_pools, 1)
 {
-    torch_client_begin(&c, 1);
     json_t *root = parse(torch_statistics());
     CHECK_EQ(json_array_size(json_object_get(root, "devices")), 0);
     json_decref(root);
@@ -66,7 +67,6 @@ UNIT(torch_insight, statistics_of_devices_and_pools)
     torch_client_end_graph(&c, POOL, c.streams[0]);
     CHECK_EQ(torch_release_pool(0, POOL), 0);
     torch_client_free(a, NULL);
-    torch_client_end(&c);
 }
 
 static int64_t peak(void)
@@ -78,9 +78,8 @@ static int64_t peak(void)
     return bytes;
 }
 
-UNIT(torch_insight, peaks_begin_again)
+CASE(peaks_begin_again, 1)
 {
-    torch_client_begin(&c, 1);
     CHECK_EQ(torch_reset_peaks(0), 0);
     CHECK_EQ(torch_reset_peaks(-1), QUIRE_ERROR_INVALID_ARGUMENT);
     torch_client_free(torch_client_allocate(8 * MIB, NULL), NULL);
@@ -89,13 +88,11 @@ UNIT(torch_insight, peaks_begin_again)
     CHECK_EQ(torch_reset_peaks(0), 0);
     torch_client_free(torch_client_allocate(MIB, NULL), NULL);
     CHECK_EQ(peak(), MIB);
-    torch_client_end(&c);
 }
 
-UNIT(torch_insight, refusals_and_retries_are_counted)
+CASE(refusals_and_retries_are_counted, 1)
 {
     void *a = NULL;
-    torch_client_begin(&c, 1);
     c.b.fc->set_capacity(0, (uint64_t)(64 * MIB));
     CHECK_EQ(torch_record_history(10), 0);
     CHECK_EQ(torch_allocate(100 * MIB, 0, NULL, &a), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
@@ -111,7 +108,6 @@ UNIT(torch_insight, refusals_and_retries_are_counted)
     CHECK_EQ(number(entry, "size"), 100 * MIB);
     CHECK_EQ(number(entry, "device_free"), 64 * MIB);
     json_decref(root);
-    torch_client_end(&c);
 }
 
 /* ---- snapshots ------------------------------------------------------------------------------ */
@@ -145,10 +141,9 @@ static uint32_t count_blocks(const json_t *root, const char *state)
     return count;
 }
 
-UNIT(torch_insight, a_snapshot_has_every_byte_of_every_page)
+CASE(a_snapshot_has_every_byte_of_every_page, 1)
 {
     void *kept[20];
-    torch_client_begin(&c, 1);
     for (int i = 0; i < 20; i++)
         kept[i] = torch_client_allocate(100000 * (i + 1), c.streams[0]);
     torch_client_begin_graph(&c, POOL, c.streams[1]);
@@ -167,7 +162,6 @@ UNIT(torch_insight, a_snapshot_has_every_byte_of_every_page)
     CHECK_EQ(torch_release_pool(0, POOL), 0);
     for (int i = 1; i < 20; i += 2)
         torch_client_free(kept[i], c.streams[0]);
-    torch_client_end(&c);
 }
 
 static const char *action_of(const json_t *trace, size_t i)
@@ -176,9 +170,8 @@ static const char *action_of(const json_t *trace, size_t i)
 }
 
 /* Without these entries the viewer would look for the page of a range that is gone. */
-UNIT(torch_insight, the_history_has_pages)
+CASE(the_history_has_pages, 1)
 {
-    torch_client_begin(&c, 1);
     CHECK_EQ(torch_record_history(10), 0);
     torch_client_begin_graph(&c, POOL, c.streams[0]);
     void *a = torch_client_allocate(5 * MIB, c.streams[0]);
@@ -200,12 +193,10 @@ UNIT(torch_insight, the_history_has_pages)
         CHECK_EQ(json_integer_value(json_array_get(id, 0)), 7);
     }
     json_decref(root);
-    torch_client_end(&c);
 }
 
-UNIT(torch_insight, the_history_has_the_last_entries)
+CASE(the_history_has_the_last_entries, 1)
 {
-    torch_client_begin(&c, 1);
     void *a = torch_client_allocate(1000, c.streams[0]);
     CHECK_EQ(torch_record_history(3), 0);
     for (int i = 0; i < 3; i++)
@@ -230,5 +221,4 @@ UNIT(torch_insight, the_history_has_the_last_entries)
     json_decref(root);
     CHECK_EQ(torch_record_history(UINT64_MAX), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
     CHECK_HAS(torch_message(), "history");
-    torch_client_end(&c);
 }

@@ -5,6 +5,7 @@
 #include "tests/support/vma_fixture.h"
 
 static vma_fixture v;
+#define CASE(name, layout, flags) VMA_CASE(vma_access, name, layout, flags)
 static const VmaAllocationCreateInfo UPLOAD = {
     .flags = VMA_ALLOCATION_CREATE_HOST_ACCESS_SEQUENTIAL_WRITE_BIT,
     .usage = VMA_MEMORY_USAGE_AUTO};
@@ -23,12 +24,10 @@ static void *mapped_data(VmaAllocation a)
 
 /* ---- maps ----------------------------------------------------------------------------------- */
 
-UNIT(vma_access, maps_are_counted)
+CASE(maps_are_counted, NULL, 0)
 {
-    VkBuffer buffer;
     void *first, *second;
-    vma_fixture_open(&v, NULL, 0);
-    VmaAllocation a = vma_fixture_buffer(&v, 1000, &UPLOAD, &buffer);
+    VmaAllocation a = vma_fixture_hold(&v, 1000, &UPLOAD);
     CHECK(!mapped_data(a));
     CHECK_VK(vmaMapMemory(v.allocator, a, &first));
     CHECK_VK(vmaMapMemory(v.allocator, a, &second));
@@ -43,17 +42,14 @@ UNIT(vma_access, maps_are_counted)
     CHECK_VK(vmaMapMemory(v.allocator, a, &second));
     CHECK_EQ((uintptr_t)first, (uintptr_t)second);
     vmaUnmapMemory(v.allocator, a);
-    vmaDestroyBuffer(v.allocator, buffer, a);
-    vma_fixture_close(&v);
 }
 
 /* The line names the fault, and nothing is lost. */
-UNIT(vma_access, an_allocation_that_is_still_mapped_is_freed_with_a_line)
+CASE(an_allocation_that_is_still_mapped_is_freed_with_a_line, NULL, 0)
 {
     VkBuffer buffer;
     VmaAllocationInfo info;
     void *data;
-    vma_fixture_open(&v, NULL, 0);
     VmaAllocation a = vma_fixture_buffer(&v, 1000, &UPLOAD, &buffer);
     CHECK_VK(vmaMapMemory(v.allocator, a, &data));
     CHECK_VK(vmaMapMemory(v.allocator, a, &data));
@@ -62,17 +58,15 @@ UNIT(vma_access, an_allocation_that_is_still_mapped_is_freed_with_a_line)
     CHECK_EQ(fv_live(v.vulkan.driver, FV_BUFFER), 0);
     vmaGetAllocationInfo(v.allocator, a, &info);
     CHECK_HAS(quire_last_error(), "the allocation was freed before");
-    vma_fixture_close(&v);
 }
 
-UNIT(vma_access, persistent_mapping_lasts_until_the_free)
+CASE(persistent_mapping_lasts_until_the_free, NULL, 0)
 {
-    VkBuffer buffer, other;
+    VkBuffer buffer;
     VmaAllocationInfo info;
     void *data;
     const VkBufferCreateInfo create = vma_fixture_buffer_info(1000);
     VmaAllocation a, b;
-    vma_fixture_open(&v, NULL, 0);
     CHECK_VK(vmaCreateBuffer(v.allocator, &create, &MAPPED, &buffer, &a, &info));
     CHECK(info.pMappedData);
     CHECK_VK(vmaMapMemory(v.allocator, a, &data));
@@ -82,18 +76,24 @@ UNIT(vma_access, persistent_mapping_lasts_until_the_free)
     CHECK_HAS(quire_last_error(), "is not mapped");
     CHECK_EQ((uintptr_t)mapped_data(a), (uintptr_t)info.pMappedData);
     memset(data, 3, 1000);
-    b = vma_fixture_buffer(&v, 1000, &MAPPED, &other);
+    b = vma_fixture_hold(&v, 1000, &MAPPED);
     CHECK(mapped_data(b) != data);
     vmaDestroyBuffer(v.allocator, buffer, a);
-    vmaDestroyBuffer(v.allocator, other, b);
-    vma_fixture_close(&v);
+}
+
+CASE(dedicated_memory_is_mapped_as_well, NULL, 0)
+{
+    VmaAllocationCreateInfo options = MAPPED;
+    options.flags |= VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT;
+    VmaAllocation a = vma_fixture_hold(&v, 1000, &options);
+    CHECK(mapped_data(a));
+    memset(mapped_data(a), 1, 1000);
 }
 
 /* As in VMA the flag has no effect there. */
 UNIT(vma_access, memory_that_cannot_be_mapped_has_no_pointer)
 {
     VmaAllocationCreateInfo options = DEVICE;
-    VkBuffer buffer;
     void *data;
     options.flags = VMA_ALLOCATION_CREATE_MAPPED_BIT |
                     VMA_ALLOCATION_CREATE_HOST_ACCESS_SEQUENTIAL_WRITE_BIT |
@@ -106,13 +106,12 @@ UNIT(vma_access, memory_that_cannot_be_mapped_has_no_pointer)
         if (flags == VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT)
             options.memoryTypeBits |= UINT32_C(1) << i;
     }
-    VmaAllocation a = vma_fixture_buffer(&v, 1000, &options, &buffer);
+    VmaAllocation a = vma_fixture_hold(&v, 1000, &options);
     CHECK(!mapped_data(a));
     CHECK_EQ(vmaMapMemory(v.allocator, a, &data), VK_ERROR_MEMORY_MAP_FAILED);
     CHECK(!data);
     CHECK_EQ(vmaCopyMemoryToAllocation(v.allocator, "data", a, 0, 4), VK_ERROR_MEMORY_MAP_FAILED);
     CHECK_VK(vmaFlushAllocation(v.allocator, a, 0, VK_WHOLE_SIZE));
-    vmaDestroyBuffer(v.allocator, buffer, a);
     vma_fixture_close(&v);
 }
 

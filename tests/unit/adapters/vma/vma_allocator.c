@@ -7,16 +7,16 @@
 #include "tests/support/vma_fixture.h"
 
 static vma_fixture v;
+#define CASE(name, layout, flags) VMA_CASE(vma_allocator, name, layout, flags)
 
 /* ---- creation ------------------------------------------------------------------------------- */
 
-UNIT(vma_allocator, tells_the_handles_and_properties_of_the_device)
+CASE(tells_the_handles_and_properties_of_the_device, NULL, 0)
 {
     VmaAllocatorInfo info;
     const VkPhysicalDeviceProperties *properties;
     const VkPhysicalDeviceMemoryProperties *memory;
     VkMemoryPropertyFlags flags;
-    vma_fixture_open(&v, NULL, 0);
     vmaGetAllocatorInfo(v.allocator, &info);
     CHECK_EQ((uintptr_t)info.instance, (uintptr_t)v.vulkan.instance);
     CHECK_EQ((uintptr_t)info.physicalDevice, (uintptr_t)v.vulkan.physical);
@@ -30,7 +30,6 @@ UNIT(vma_allocator, tells_the_handles_and_properties_of_the_device)
         CHECK_EQ(flags, memory->memoryTypes[i].propertyFlags);
     }
     vmaSetCurrentFrameIndex(v.allocator, 7);
-    vma_fixture_close(&v);
 }
 
 UNIT(vma_allocator, null_arguments_and_handles_are_refused)
@@ -103,7 +102,6 @@ static VkResult VKAPI_CALL allocate_memory(VkDevice device, const VkMemoryAlloca
 UNIT(vma_allocator, functions_of_the_program_are_called)
 {
     const VmaAllocationCreateInfo options = {.usage = VMA_MEMORY_USAGE_AUTO};
-    VkBuffer buffer;
     vma_fixture_begin(&v, NULL, 0);
     given.buffers = given.memories = 0;
     given.create_buffer = FV(&v.vulkan, vkCreateBuffer);
@@ -111,10 +109,9 @@ UNIT(vma_allocator, functions_of_the_program_are_called)
     v.functions.vkCreateBuffer = create_buffer;
     v.functions.vkAllocateMemory = allocate_memory;
     CHECK_VK(vmaCreateAllocator(&v.info, &v.allocator));
-    VmaAllocation allocation = vma_fixture_buffer(&v, 1000, &options, &buffer);
+    vma_fixture_hold(&v, 1000, &options);
     CHECK(given.buffers >= 1); /* a checked build makes one of its own */
     CHECK_EQ(given.memories, 1);
-    vmaDestroyBuffer(v.allocator, buffer, allocation);
     vma_fixture_close(&v);
 }
 
@@ -267,14 +264,13 @@ UNIT(vma_allocator, each_failing_host_allocation_is_an_error_and_loses_nothing)
 
 /* ---- destruction ---------------------------------------------------------------------------- */
 
-UNIT(vma_allocator, stays_while_an_allocation_or_pool_lives)
+CASE(stays_while_an_allocation_or_pool_lives, NULL, 0)
 {
     const VmaAllocationCreateInfo options = {.usage = VMA_MEMORY_USAGE_AUTO};
     const VmaPoolCreateInfo pool_info = {.memoryTypeIndex = 0};
     VmaAllocationInfo info;
     VkBuffer buffer;
     VmaPool pool;
-    vma_fixture_open(&v, NULL, 0);
     VmaAllocation allocation = vma_fixture_buffer(&v, 1000, &options, &buffer);
     vmaDestroyAllocator(v.allocator);
     CHECK_HAS(quire_last_error(), "live allocations: 1, pools: 0");
@@ -285,5 +281,4 @@ UNIT(vma_allocator, stays_while_an_allocation_or_pool_lives)
     vmaDestroyAllocator(v.allocator);
     CHECK_HAS(quire_last_error(), "live allocations: 0, pools: 1");
     vmaDestroyPool(v.allocator, pool);
-    vma_fixture_close(&v);
 }

@@ -71,6 +71,132 @@ UNIT(vma_choice, usage_of_the_chain_counts_with_maintenance5)
 
 /* ---- wish ----------------------------------------------------------------------------------- */
 
+static qi_vma_wish wish_of(const VmaAllocationCreateInfo *options, qi_vma_access access,
+                           bool is_integrated)
+{
+    qi_vma_wish wish = {.required = 99, .preferred = 99, .avoided = 99};
+    CHECK_EQ(qi_vma_wish_of(options, access, is_integrated, &wish), VK_SUCCESS);
+    return wish;
+}
+
+enum { ANY_GPU, DISCRETE, INTEGRATED };
+
+/* AMD's uncached memory, which each of these wishes avoids, is left out. */
+static const struct {
+    VmaMemoryUsage usage;
+    VmaAllocationCreateFlags flags;
+    qi_vma_access access;
+    int gpu;
+    qi_vma_wish wish;
+} wishes[] = {
+    {VMA_MEMORY_USAGE_UNKNOWN, 0, UNKNOWN, ANY_GPU, {.required = 0}},
+    {VMA_MEMORY_USAGE_UNKNOWN, WRITE, ON_DEVICE, ANY_GPU, {.required = 0}},
+    {VMA_MEMORY_USAGE_GPU_ONLY, 0, UNKNOWN, ANY_GPU, {.preferred = DL}},
+    {VMA_MEMORY_USAGE_GPU_ONLY, RANDOM, COPIED, ANY_GPU, {.preferred = DL}},
+    {VMA_MEMORY_USAGE_CPU_ONLY, 0, UNKNOWN, ANY_GPU, {.required = HV | CO}},
+    {VMA_MEMORY_USAGE_CPU_TO_GPU, 0, UNKNOWN, ANY_GPU, {.required = HV, .preferred = DL}},
+    {VMA_MEMORY_USAGE_GPU_TO_CPU, 0, UNKNOWN, ANY_GPU, {.required = HV, .preferred = CA}},
+    {VMA_MEMORY_USAGE_CPU_COPY, 0, UNKNOWN, ANY_GPU, {.avoided = DL}},
+    {VMA_MEMORY_USAGE_GPU_LAZILY_ALLOCATED, 0, UNKNOWN, ANY_GPU, {.required = LAZY}},
+    {AUTO, 0, ON_DEVICE, ANY_GPU, {.preferred = DL}},
+    {AUTO, 0, COPIED, ANY_GPU, {.preferred = DL}},
+    {AUTO_DEVICE, 0, ON_DEVICE, ANY_GPU, {.preferred = DL}},
+    {AUTO_DEVICE, 0, COPIED, ANY_GPU, {.preferred = DL}},
+    {AUTO_HOST, 0, ON_DEVICE, ANY_GPU, {.avoided = DL}},
+    {AUTO_HOST, 0, COPIED, ANY_GPU, {.avoided = DL}},
+    {AUTO, WRITE, ON_DEVICE, ANY_GPU, {.required = HV, .preferred = DL, .avoided = CA}},
+    {AUTO, WRITE, COPIED, ANY_GPU, {.required = HV, .avoided = CA | DL}},
+    {AUTO_DEVICE, WRITE, ON_DEVICE, ANY_GPU, {.required = HV, .preferred = DL, .avoided = CA}},
+    {AUTO_DEVICE, WRITE, COPIED, ANY_GPU, {.required = HV, .preferred = DL, .avoided = CA}},
+    {AUTO_HOST, WRITE, ON_DEVICE, ANY_GPU, {.required = HV, .avoided = CA | DL}},
+    {AUTO_HOST, WRITE, COPIED, ANY_GPU, {.required = HV, .avoided = CA | DL}},
+    {AUTO, RANDOM, ON_DEVICE, ANY_GPU, {.required = HV, .preferred = CA}},
+    {AUTO, RANDOM, COPIED, ANY_GPU, {.required = HV, .preferred = CA}},
+    {AUTO_DEVICE, RANDOM, ON_DEVICE, ANY_GPU, {.required = HV, .preferred = CA}},
+    {AUTO_HOST, RANDOM, ON_DEVICE, ANY_GPU, {.required = HV, .preferred = CA}},
+    /* which a search accepts: random access includes writes */
+    {AUTO, RANDOM | WRITE, ON_DEVICE, ANY_GPU, {.required = HV, .preferred = CA}},
+    /* a copy cannot replace these */
+    {AUTO, WRITE | INSTEAD, COPIED, ANY_GPU, {.required = HV, .avoided = CA | DL}},
+    {AUTO_DEVICE,
+     WRITE | INSTEAD,
+     COPIED,
+     ANY_GPU,
+     {.required = HV, .preferred = DL, .avoided = CA}},
+    {AUTO_HOST, WRITE | INSTEAD, ON_DEVICE, ANY_GPU, {.required = HV, .avoided = CA | DL}},
+    {AUTO, RANDOM | INSTEAD, COPIED, ANY_GPU, {.required = HV, .preferred = CA}},
+    {AUTO_DEVICE, RANDOM | INSTEAD, COPIED, ANY_GPU, {.required = HV, .preferred = CA}},
+    {AUTO_HOST, RANDOM | INSTEAD, ON_DEVICE, ANY_GPU, {.required = HV, .preferred = CA}},
+    /* a discrete GPU may give memory that the host cannot map */
+    {AUTO, WRITE | INSTEAD, ON_DEVICE, DISCRETE, {.preferred = HV | DL, .avoided = CA}},
+    {AUTO_DEVICE, WRITE | INSTEAD, ON_DEVICE, DISCRETE, {.preferred = HV | DL, .avoided = CA}},
+    {AUTO, RANDOM | INSTEAD, ON_DEVICE, DISCRETE, {.preferred = CA | DL}},
+    {AUTO_DEVICE, RANDOM | INSTEAD, ON_DEVICE, DISCRETE, {.preferred = CA | DL}},
+    {AUTO,
+     WRITE | INSTEAD,
+     ON_DEVICE,
+     INTEGRATED,
+     {.required = HV, .preferred = DL, .avoided = CA}},
+    {AUTO, RANDOM | INSTEAD, ON_DEVICE, INTEGRATED, {.required = HV, .preferred = CA}},
+};
+
+UNIT(vma_choice, each_usage_has_its_wish)
+{
+    for (uint32_t i = 0; i < sizeof wishes / sizeof *wishes; i++)
+        for (int gpu = DISCRETE; gpu <= INTEGRATED; gpu++) {
+            const VmaAllocationCreateInfo options = {.usage = wishes[i].usage,
+                                                     .flags = wishes[i].flags};
+            if (wishes[i].gpu != ANY_GPU && wishes[i].gpu != gpu)
+                continue;
+            unit_note("row", i);
+            qi_vma_wish wish = wish_of(&options, wishes[i].access, gpu == INTEGRATED);
+            CHECK_EQ(wish.required, wishes[i].wish.required);
+            CHECK_EQ(wish.preferred, wishes[i].wish.preferred);
+            CHECK_EQ(wish.avoided, wishes[i].wish.avoided | AMD_UN);
+        }
+}
+
+/* Only preferred visible memory replaces device-local memory, and only on an integrated GPU. */
+UNIT(vma_choice, preferred_visible_memory_on_an_integrated_gpu)
+{
+    const VmaMemoryUsage usages[] = {VMA_MEMORY_USAGE_GPU_ONLY, VMA_MEMORY_USAGE_CPU_TO_GPU};
+    for (size_t i = 0; i < 2; i++) {
+        VmaAllocationCreateInfo options = {.usage = usages[i], .preferredFlags = HV};
+        CHECK_EQ(wish_of(&options, UNKNOWN, false).preferred, HV | DL);
+        CHECK_EQ(wish_of(&options, UNKNOWN, true).preferred, HV);
+        options.preferredFlags = CA;
+        CHECK_EQ(wish_of(&options, UNKNOWN, true).preferred, CA | DL);
+        options.preferredFlags = HV | DL;
+        CHECK_EQ(wish_of(&options, UNKNOWN, true).preferred, HV | DL);
+    }
+    const VmaAllocationCreateInfo readback = {.usage = VMA_MEMORY_USAGE_GPU_TO_CPU,
+                                              .preferredFlags = HV};
+    CHECK_EQ(wish_of(&readback, UNKNOWN, true).preferred, HV | CA);
+}
+
+UNIT(vma_choice, flags_of_the_options_join_those_of_the_usage)
+{
+    const VmaAllocationCreateInfo options = {
+        .usage = VMA_MEMORY_USAGE_CPU_TO_GPU, .requiredFlags = CO, .preferredFlags = CA};
+    qi_vma_wish wish = wish_of(&options, UNKNOWN, false);
+    CHECK_EQ(wish.required, HV | CO);
+    CHECK_EQ(wish.preferred, DL | CA);
+}
+
+/* Uncached memory of AMD is avoided until the options name a flag of AMD. */
+UNIT(vma_choice, uncached_memory_is_avoided)
+{
+    const VkMemoryPropertyFlags flags[] = {AMD_CO, AMD_UN};
+    for (size_t i = 0; i < 2; i++) {
+        const VmaAllocationCreateInfo required = {.requiredFlags = flags[i]};
+        const VmaAllocationCreateInfo preferred = {.preferredFlags = flags[i]};
+        CHECK_EQ(wish_of(&required, UNKNOWN, false).avoided, 0);
+        CHECK_EQ(wish_of(&preferred, UNKNOWN, false).avoided, 0);
+    }
+    const VmaAllocationCreateInfo other = {.requiredFlags = DL, .preferredFlags = HV};
+    CHECK_EQ(wish_of(&other, UNKNOWN, false).avoided, AMD_UN);
+}
+
 /* ---- choice --------------------------------------------------------------------------------- */
 
 static const VkPhysicalDeviceMemoryProperties TYPES = {

@@ -5,6 +5,7 @@
 #include "tests/support/vma_fixture.h"
 
 static vma_fixture v;
+#define CASE(name, layout, flags) VMA_CASE(vma_dedicated, name, layout, flags)
 static const VmaAllocationCreateInfo AUTO = {.usage = VMA_MEMORY_USAGE_AUTO};
 static const VkMemoryRequirements NEEDS = {
     .size = 1000, .alignment = 16, .memoryTypeBits = UINT32_MAX};
@@ -19,7 +20,7 @@ static void check_dedicated(VmaAllocation a, VkExternalMemoryHandleTypeFlags exp
     CHECK_EQ(memory.exportable, exportable);
 }
 
-UNIT(vma_dedicated, memory_of_its_own_without_the_flag)
+CASE(memory_of_its_own_without_the_flag, NULL, 0)
 {
     const VkBufferCreateInfo buffer_info = vma_fixture_buffer_info(1000);
     const VkImageCreateInfo image_info = vma_fixture_image_info(16, VK_IMAGE_TILING_OPTIMAL);
@@ -27,7 +28,6 @@ UNIT(vma_dedicated, memory_of_its_own_without_the_flag)
     VmaAllocation a, b, c;
     VkBuffer buffer;
     VkImage image;
-    vma_fixture_open(&v, NULL, 0);
     CHECK_VK(vmaCreateDedicatedBuffer(v.allocator, &buffer_info, &AUTO, NULL, &buffer, &a, NULL));
     CHECK_VK(vmaCreateDedicatedImage(v.allocator, &image_info, &AUTO, NULL, &image, &b, NULL));
     CHECK_VK(vmaAllocateDedicatedMemory(v.allocator, &NEEDS, &raw, NULL, &c, NULL));
@@ -37,7 +37,6 @@ UNIT(vma_dedicated, memory_of_its_own_without_the_flag)
     vmaDestroyBuffer(v.allocator, buffer, a);
     vmaDestroyImage(v.allocator, image, b);
     vmaFreeMemory(v.allocator, c);
-    vma_fixture_close(&v);
 }
 
 /* Only the last memory type exports: the chain decides, not the order of the types. */
@@ -68,7 +67,7 @@ UNIT(vma_dedicated, a_chain_of_an_export_selects_a_type_that_exports)
     vma_fixture_close(&v);
 }
 
-UNIT(vma_dedicated, other_chains_are_refused_with_a_sentence)
+CASE(other_chains_are_refused_with_a_sentence, NULL, 0)
 {
     VkExportMemoryAllocateInfo exported = {.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO,
                                            .handleTypes =
@@ -80,7 +79,6 @@ UNIT(vma_dedicated, other_chains_are_refused_with_a_sentence)
     VkBuffer buffer;
     VkImage image;
     VmaAllocation a;
-    vma_fixture_open(&v, NULL, 0);
     CHECK_EQ(vmaCreateDedicatedBuffer(v.allocator, &info, &options, &imported, &buffer, &a, NULL),
              VK_ERROR_FEATURE_NOT_PRESENT);
     CHECK_HAS(quire_last_error(), "not sType 1000074000");
@@ -101,17 +99,15 @@ UNIT(vma_dedicated, other_chains_are_refused_with_a_sentence)
              VK_ERROR_VALIDATION_FAILED_EXT);
     CHECK_EQ(vmaCreateDedicatedBuffer(NULL, &info, &AUTO, NULL, &buffer, &a, NULL),
              VK_ERROR_VALIDATION_FAILED_EXT);
-    vma_fixture_close(&v);
 }
 
-UNIT(vma_dedicated, the_alignment_of_the_options_holds)
+CASE(the_alignment_of_the_options_holds, NULL, 0)
 {
     VmaAllocationCreateInfo options = {.usage = VMA_MEMORY_USAGE_AUTO, .minAlignment = 64 << 10};
     const VkBufferCreateInfo info = vma_fixture_buffer_info(100);
     VkBuffer buffers[3];
     VmaAllocation a[3];
     VmaAllocationInfo placed;
-    vma_fixture_open(&v, NULL, 0);
     for (int i = 0; i < 3; i++) {
         a[i] = vma_fixture_buffer(&v, 100, &options, &buffers[i]);
         vmaGetAllocationInfo(v.allocator, a[i], &placed);
@@ -123,5 +119,4 @@ UNIT(vma_dedicated, the_alignment_of_the_options_holds)
     CHECK_EQ(vmaCreateBuffer(v.allocator, &info, &options, &buffers[0], &a[0], NULL),
              VK_ERROR_VALIDATION_FAILED_EXT);
     CHECK_HAS(quire_last_error(), "no power of two");
-    vma_fixture_close(&v);
 }

@@ -7,6 +7,7 @@
 #include "tests/support/vma_fixture.h"
 
 static vma_fixture v;
+#define CASE(name, layout, flags) VMA_CASE(vma_flags, name, layout, flags)
 
 static VkResult try(VkDeviceSize size, const VmaAllocationCreateInfo *options, VkBuffer *buffer,
                     VmaAllocation *allocation)
@@ -15,14 +16,13 @@ static VkResult try(VkDeviceSize size, const VmaAllocationCreateInfo *options, V
     return vmaCreateBuffer(v.allocator, &info, options, buffer, allocation, NULL);
 }
 
-UNIT(vma_flags, within_budget_is_refused_beyond_the_budget)
+CASE(within_budget_is_refused_beyond_the_budget, NULL, VMA_ALLOCATOR_CREATE_EXT_MEMORY_BUDGET_BIT)
 {
     VmaAllocationCreateInfo options = {.usage = VMA_MEMORY_USAGE_AUTO,
                                        .requiredFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT};
     const VkPhysicalDeviceMemoryProperties *memory;
     VkBuffer buffer, second;
     VmaAllocation a, b;
-    vma_fixture_open(&v, NULL, VMA_ALLOCATOR_CREATE_EXT_MEMORY_BUDGET_BIT);
     vmaGetMemoryProperties(v.allocator, &memory);
     for (uint32_t heap = 0; heap < memory->memoryHeapCount; heap++)
         fv_set_budget(v.vulkan.driver, 0, heap, 4 << 20, 0);
@@ -35,16 +35,14 @@ UNIT(vma_flags, within_budget_is_refused_beyond_the_budget)
     CHECK_VK(try(6 << 20, &options, &second, &b)); /* the budget is advice without the flag */
     vmaDestroyBuffer(v.allocator, buffer, a);
     vmaDestroyBuffer(v.allocator, second, b);
-    vma_fixture_close(&v);
 }
 
-UNIT(vma_flags, flags_without_a_counterpart_are_named)
+CASE(flags_without_a_counterpart_are_named, NULL, 0)
 {
     const VmaAllocationCreateFlags missing[] = {0x8, 0x2000, 0x80000,
                                                 VMA_ALLOCATION_CREATE_STRATEGY_MIN_OFFSET_BIT};
     VkBuffer buffer;
     VmaAllocation a;
-    vma_fixture_open(&v, NULL, 0);
     for (size_t i = 0; i < sizeof missing / sizeof *missing; i++) {
         const VmaAllocationCreateInfo options = {.flags = missing[i],
                                                  .usage = VMA_MEMORY_USAGE_AUTO};
@@ -54,19 +52,26 @@ UNIT(vma_flags, flags_without_a_counterpart_are_named)
         CHECK(!buffer && !a);
     }
     CHECK_EQ(fv_live(v.vulkan.driver, FV_BUFFER), 0);
-    vma_fixture_close(&v);
+}
+
+CASE(strategies_are_served, NULL, 0)
+{
+    VmaAllocationCreateInfo options = {.usage = VMA_MEMORY_USAGE_AUTO};
+    options.flags = VMA_ALLOCATION_CREATE_STRATEGY_MIN_MEMORY_BIT;
+    vma_fixture_hold(&v, 1000, &options);
+    options.flags = VMA_ALLOCATION_CREATE_STRATEGY_MIN_TIME_BIT;
+    vma_fixture_hold(&v, 1000, &options);
 }
 
 /* ---- full heaps ----------------------------------------------------------------------------- */
 
-UNIT(vma_flags, the_next_memory_type_serves_when_the_best_is_full)
+CASE(the_next_memory_type_serves_when_the_best_is_full, NULL, 0)
 {
     const VmaAllocationCreateInfo options = {.usage = VMA_MEMORY_USAGE_AUTO};
     const VkPhysicalDeviceMemoryProperties *memory;
     VmaAllocationInfo info;
     VkBuffer buffer;
     VmaAllocation a;
-    vma_fixture_open(&v, NULL, 0);
     vmaGetMemoryProperties(v.allocator, &memory);
     for (uint32_t heap = 0; heap < memory->memoryHeapCount; heap++)
         if (memory->memoryHeaps[heap].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)
@@ -80,10 +85,9 @@ UNIT(vma_flags, the_next_memory_type_serves_when_the_best_is_full)
         fv_set_capacity(v.vulkan.driver, 0, heap, 1 << 20);
     CHECK_EQ(try(16 << 20, &options, &buffer, &a), VK_ERROR_OUT_OF_DEVICE_MEMORY);
     CHECK(!buffer && !a);
-    vma_fixture_close(&v);
 }
 
-UNIT(vma_flags, contradictions_and_empty_requests_are_refused)
+CASE(contradictions_and_empty_requests_are_refused, NULL, 0)
 {
     const VmaAllocationCreateInfo options = {.usage = VMA_MEMORY_USAGE_AUTO};
     const VkMemoryRequirements empty = {.alignment = 1, .memoryTypeBits = UINT32_MAX};
@@ -92,7 +96,6 @@ UNIT(vma_flags, contradictions_and_empty_requests_are_refused)
     const VmaAllocationCreateInfo any = {0};
     VkBuffer buffer;
     VmaAllocation a;
-    vma_fixture_open(&v, NULL, 0);
     CHECK_EQ(try(0, &options, &buffer, &a), VK_ERROR_INITIALIZATION_FAILED);
     CHECK_EQ(vmaAllocateMemory(v.allocator, &empty, &any, &a, NULL),
              VK_ERROR_INITIALIZATION_FAILED);
@@ -107,7 +110,6 @@ UNIT(vma_flags, contradictions_and_empty_requests_are_refused)
              VK_ERROR_VALIDATION_FAILED_EXT);
     CHECK_EQ(vmaAllocateMemory(v.allocator, &good, &options, &a, NULL),
              VK_ERROR_FEATURE_NOT_PRESENT); /* AUTO without an object */
-    vma_fixture_close(&v);
 }
 
 /* ---- empty memory ---------------------------------------------------------------------------- */
@@ -128,15 +130,13 @@ static void release_with_a_later_frame(VmaPool pool)
     CHECK_EQ(fv_live(v.vulkan.driver, FV_MEMORY), 0);
 }
 
-UNIT(vma_flags, memory_that_stays_empty_is_released_with_a_later_frame)
+CASE(memory_that_stays_empty_is_released_with_a_later_frame, NULL, 0)
 {
     const VmaPoolCreateInfo info = {.memoryTypeIndex = 0};
     VmaPool pool;
-    vma_fixture_open(&v, NULL, 0);
     release_with_a_later_frame(NULL);
     CHECK_VK(vmaCreatePool(v.allocator, &info, &pool));
     release_with_a_later_frame(pool);
     vmaDestroyPool(v.allocator, pool);
     vmaSetCurrentFrameIndex(NULL, 3);
-    vma_fixture_close(&v);
 }

@@ -24,13 +24,15 @@ static VkResult make_image(const VmaAllocationCreateInfo *options, VkImage *made
     return vmaCreateImage(v.allocator, &info, options, made, a, NULL);
 }
 
-UNIT(vma_granules, images_and_buffers_share_no_memory_and_lose_no_bytes)
+#define CASE(name)                                                                                 \
+    UNIT_WITHIN(vma_granules, name, vma_fixture_open_granular(&v, GRANULE), vma_fixture_close(&v))
+
+CASE(images_and_buffers_share_no_memory_and_lose_no_bytes)
 {
     enum { COUNT = 40 };
     VkImage images[COUNT];
     VkBuffer buffers[COUNT];
     VmaAllocation a[COUNT], b[COUNT];
-    vma_fixture_open_granular(&v, GRANULE);
     for (int i = 0; i < COUNT; i++) {
         CHECK_VK(make_image(&AUTO, &images[i], &a[i]));
         b[i] = vma_fixture_buffer(&v, 3 * KIB, &AUTO, &buffers[i]);
@@ -44,17 +46,15 @@ UNIT(vma_granules, images_and_buffers_share_no_memory_and_lose_no_bytes)
         vmaDestroyImage(v.allocator, images[i], a[i]);
         vmaDestroyBuffer(v.allocator, buffers[i], b[i]);
     }
-    vma_fixture_close(&v);
 }
 
 /* The tiling of what is bound there is not known. */
-UNIT(vma_granules, memory_for_any_object_keeps_whole_granules)
+CASE(memory_for_any_object_keeps_whole_granules)
 {
     const VmaAllocationCreateInfo aliased = {.flags = VMA_ALLOCATION_CREATE_CAN_ALIAS_BIT,
                                              .usage = VMA_MEMORY_USAGE_AUTO};
     VkImage image, other;
     VmaAllocation a[3];
-    vma_fixture_open_granular(&v, GRANULE);
     CHECK_VK(make_image(&aliased, &image, &a[0]));
     const VkImageCreateInfo info = vma_fixture_image_info(32, VK_IMAGE_TILING_OPTIMAL);
     CHECK_VK(FV(&v.vulkan, vkCreateImage)(v.vulkan.device, &info, NULL, &other));
@@ -62,16 +62,13 @@ UNIT(vma_granules, memory_for_any_object_keeps_whole_granules)
         v.allocator, other,
         &(VmaAllocationCreateInfo){.preferredFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT}, &a[1],
         NULL));
-    VkBuffer buffer;
-    a[2] = vma_fixture_buffer(&v, 3 * KIB, &AUTO, &buffer);
+    a[2] = vma_fixture_hold(&v, 3 * KIB, &AUTO);
     for (int i = 0; i < 2; i++)
         CHECK_EQ(info_of(a[i]).offset % GRANULE, 0);
     CHECK(info_of(a[0]).offset / GRANULE != info_of(a[1]).offset / GRANULE);
     FV(&v.vulkan, vkDestroyImage)(v.vulkan.device, other, NULL);
     vmaFreeMemory(v.allocator, a[1]);
     vmaDestroyImage(v.allocator, image, a[0]);
-    vmaDestroyBuffer(v.allocator, buffer, a[2]);
-    vma_fixture_close(&v);
 }
 
 UNIT(vma_granules, never_allocate_and_dont_bind_hold_there_too)

@@ -5,6 +5,7 @@
 #include "tests/support/vma_fixture.h"
 
 static vma_fixture v;
+#define CASE(name, layout, flags) VMA_CASE(vma_info, name, layout, flags)
 static const VmaAllocationCreateInfo AUTO = {.usage = VMA_MEMORY_USAGE_AUTO};
 
 static VmaAllocationInfo info_of(VmaAllocation allocation)
@@ -16,14 +17,12 @@ static VmaAllocationInfo info_of(VmaAllocation allocation)
 
 /* ---- names and user data -------------------------------------------------------------------- */
 
-UNIT(vma_info, user_data_and_names_are_kept)
+CASE(user_data_and_names_are_kept, NULL, 0)
 {
     char text[] = "vertices";
-    VkBuffer buffer;
     VmaAllocationCreateInfo options = AUTO;
     options.pUserData = text;
-    vma_fixture_open(&v, NULL, 0);
-    VmaAllocation a = vma_fixture_buffer(&v, 1000, &options, &buffer);
+    VmaAllocation a = vma_fixture_hold(&v, 1000, &options);
     CHECK_EQ((uintptr_t)info_of(a).pUserData, (uintptr_t)text);
     CHECK(!info_of(a).pName);
     vmaSetAllocationName(v.allocator, a, text);
@@ -33,50 +32,41 @@ UNIT(vma_info, user_data_and_names_are_kept)
     CHECK_EQ((uintptr_t)info_of(a).pUserData, (uintptr_t)&v);
     vmaSetAllocationName(v.allocator, a, NULL);
     CHECK(!info_of(a).pName);
-    vmaDestroyBuffer(v.allocator, buffer, a);
-    vma_fixture_close(&v);
 }
 
-UNIT(vma_info, user_data_can_be_a_string_to_copy)
+CASE(user_data_can_be_a_string_to_copy, NULL, 0)
 {
     char text[] = "old way";
-    VkBuffer buffer;
     VmaAllocationCreateInfo options = AUTO;
     options.flags = VMA_ALLOCATION_CREATE_USER_DATA_COPY_STRING_BIT;
     options.pUserData = text;
-    vma_fixture_open(&v, NULL, 0);
-    VmaAllocation a = vma_fixture_buffer(&v, 1000, &options, &buffer);
+    VmaAllocation a = vma_fixture_hold(&v, 1000, &options);
     text[0] = 'x';
     CHECK_STR(info_of(a).pName, "old way");
     CHECK(!info_of(a).pUserData);
-    vmaDestroyBuffer(v.allocator, buffer, a);
-    vma_fixture_close(&v);
 }
 
 /* quire's names are shorter than those of VMA. */
 UNIT(vma_info, long_names_are_kept_whole)
 {
     char name[1000];
-    VkBuffer buffer;
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     vma_fixture_open(&v, NULL, 0);
-    VmaAllocation a = vma_fixture_buffer(&v, 1000, &AUTO, &buffer);
+    VmaAllocation a = vma_fixture_hold(&v, 1000, &AUTO);
     vmaSetAllocationName(v.allocator, a, name);
     CHECK_STR(info_of(a).pName, name);
-    vmaDestroyBuffer(v.allocator, buffer, a);
     vma_fixture_close(&v);
 }
 
 /* ---- handles -------------------------------------------------------------------------------- */
 
-UNIT(vma_info, handles_stay_valid_while_others_come_and_go)
+CASE(handles_stay_valid_while_others_come_and_go, NULL, 0)
 {
     enum { COUNT = 300 };
     static VmaAllocation a[COUNT];
     static VkBuffer buffers[COUNT];
     VmaAllocationCreateInfo options = AUTO;
-    vma_fixture_open(&v, NULL, 0);
     for (int round = 0; round < 3; round++) {
         for (uintptr_t i = 0; i < COUNT; i++)
             if (!a[i]) {
@@ -91,7 +81,6 @@ UNIT(vma_info, handles_stay_valid_while_others_come_and_go)
             }
         }
     }
-    vma_fixture_close(&v);
 }
 
 /* Every function that takes an allocation, with a handle that is stale, null, or of another
@@ -132,13 +121,12 @@ static void check_bad_handle(VmaAllocation a, const char *fault)
     CHECK_HAS(quire_last_error(), fault);
 }
 
-UNIT(vma_info, bad_handles_are_found_in_every_function)
+CASE(bad_handles_are_found_in_every_function, NULL, 0)
 {
-    VkBuffer buffer, kept;
+    VkBuffer buffer;
     VmaAllocator other;
-    vma_fixture_open(&v, NULL, 0);
     VmaAllocation a = vma_fixture_buffer(&v, 1000, &AUTO, &buffer);
-    VmaAllocation live = vma_fixture_buffer(&v, 1000, &AUTO, &kept);
+    VmaAllocation live = vma_fixture_hold(&v, 1000, &AUTO);
     vmaDestroyBuffer(v.allocator, buffer, a);
     check_bad_handle(a, "the allocation was freed before");
     check_bad_handle(NULL, "the allocation is null");
@@ -151,24 +139,20 @@ UNIT(vma_info, bad_handles_are_found_in_every_function)
     vmaDestroyAllocator(other);
     v.allocator = first;
     CHECK(info_of(live).size >= 1000);
-    vmaDestroyBuffer(v.allocator, kept, live);
-    vma_fixture_close(&v);
 }
 
 /* ---- statistics ----------------------------------------------------------------------------- */
 
-UNIT(vma_info, statistics_count_by_type_heap_and_in_total)
+CASE(statistics_count_by_type_heap_and_in_total, NULL, 0)
 {
-    VkBuffer buffers[2];
     VmaTotalStatistics all;
     const VkPhysicalDeviceMemoryProperties *memory;
-    vma_fixture_open(&v, NULL, 0);
     vmaCalculateStatistics(v.allocator, &all);
     CHECK_EQ(all.total.statistics.allocationCount, 0);
     CHECK_EQ(all.total.allocationSizeMin, VK_WHOLE_SIZE);
     CHECK_EQ(all.total.allocationSizeMax, 0);
-    VmaAllocation a = vma_fixture_buffer(&v, 1024, &AUTO, &buffers[0]);
-    VmaAllocation b = vma_fixture_buffer(&v, 65536, &AUTO, &buffers[1]);
+    VmaAllocation a = vma_fixture_hold(&v, 1024, &AUTO);
+    VmaAllocation b = vma_fixture_hold(&v, 65536, &AUTO);
     uint32_t type = info_of(a).memoryType;
     vmaGetMemoryProperties(v.allocator, &memory);
     vmaCalculateStatistics(v.allocator, &all);
@@ -184,9 +168,6 @@ UNIT(vma_info, statistics_count_by_type_heap_and_in_total)
         CHECK(views[i]->unusedRangeSizeMin <= views[i]->unusedRangeSizeMax);
         CHECK(views[i]->statistics.blockBytes > 65536 + 1024);
     }
-    vmaDestroyBuffer(v.allocator, buffers[0], a);
-    vmaDestroyBuffer(v.allocator, buffers[1], b);
-    vma_fixture_close(&v);
 }
 
 UNIT(vma_info, budgets_come_from_the_driver_or_are_four_fifths_of_the_heap)
@@ -218,9 +199,8 @@ UNIT(vma_info, budgets_come_from_the_driver_or_are_four_fifths_of_the_heap)
     vma_fixture_close(&v);
 }
 
-UNIT(vma_info, functions_without_a_result_accept_null)
+CASE(functions_without_a_result_accept_null, NULL, 0)
 {
-    vma_fixture_open(&v, NULL, 0);
     vmaGetHeapBudgets(v.allocator, NULL);
     vmaCalculateStatistics(v.allocator, NULL);
     vmaCalculateStatistics(NULL, NULL);
@@ -232,7 +212,6 @@ UNIT(vma_info, functions_without_a_result_accept_null)
     vmaGetPoolName(v.allocator, NULL, NULL);
     vmaFreeMemoryPages(v.allocator, 3, NULL);
     CHECK_EQ(vmaCheckCorruption(NULL, 1), VK_ERROR_VALIDATION_FAILED_EXT);
-    vma_fixture_close(&v);
 }
 
 /* ---- without an allocator ------------------------------------------------------------------- */

@@ -7,18 +7,18 @@
 #include "tests/support/vma_fixture.h"
 
 static vma_fixture v;
+#define CASE(name, layout, flags) VMA_CASE(vma_misuse, name, layout, flags)
 static const VmaAllocationCreateInfo AUTO = {.usage = VMA_MEMORY_USAGE_AUTO};
 static const VmaAllocationCreateInfo ANY = {.flags = 0};
 
 /* ---- sizes ---------------------------------------------------------------------------------- */
 
 /* The granularity of the layout is above 1, so that sizes are rounded. */
-UNIT(vma_misuse, sizes_that_overflow_are_out_of_memory)
+CASE(sizes_that_overflow_are_out_of_memory, "nvidia-bar", 0)
 {
     const VkDeviceSize sizes[] = {UINT64_MAX, UINT64_MAX - 5000, UINT64_MAX / 2 + 2};
     const VkPhysicalDeviceProperties *properties;
     VmaAllocation a;
-    vma_fixture_open(&v, "nvidia-bar", 0);
     vmaGetPhysicalDeviceProperties(v.allocator, &properties);
     CHECK(properties->limits.bufferImageGranularity > 1);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -35,42 +35,36 @@ UNIT(vma_misuse, sizes_that_overflow_are_out_of_memory)
             CHECK(!a);
         }
     }
-    vma_fixture_close(&v);
 }
 
-UNIT(vma_misuse, an_alignment_of_0_is_1)
+CASE(an_alignment_of_0_is_1, NULL, 0)
 {
     const VkMemoryRequirements needs = {.size = 256, .alignment = 0, .memoryTypeBits = UINT32_MAX};
     const VkBufferCreateInfo info = vma_fixture_buffer_info(1000);
     VmaAllocation a, b;
     VkBuffer buffer;
-    vma_fixture_open(&v, NULL, 0);
     CHECK_VK(vmaAllocateMemory(v.allocator, &needs, &ANY, &a, NULL));
     CHECK_VK(vmaCreateBufferWithAlignment(v.allocator, &info, &AUTO, 0, &buffer, &b, NULL));
     vmaFreeMemory(v.allocator, a);
     vmaDestroyBuffer(v.allocator, buffer, b);
-    vma_fixture_close(&v);
 }
 
 /* The product of the number of blocks and their size is 2^64. */
-UNIT(vma_misuse, more_blocks_than_numbers_are_out_of_memory)
+CASE(more_blocks_than_numbers_are_out_of_memory, NULL, 0)
 {
     const VmaPoolCreateInfo info = {.blockSize = 1 << 20, .minBlockCount = (size_t)1 << 44};
     VmaPool pool;
-    vma_fixture_open(&v, NULL, 0);
     CHECK_EQ(vmaCreatePool(v.allocator, &info, &pool), VK_ERROR_OUT_OF_DEVICE_MEMORY);
     CHECK(!pool);
-    vma_fixture_close(&v);
 }
 
-UNIT(vma_misuse, an_alias_ends_within_its_allocation)
+CASE(an_alias_ends_within_its_allocation, NULL, 0)
 {
     const VkMemoryRequirements needs = {
         .size = 1 << 20, .alignment = 65536, .memoryTypeBits = UINT32_MAX};
     const VkBufferCreateInfo whole = vma_fixture_buffer_info(1 << 20);
     VmaAllocation a;
     VkBuffer buffer;
-    vma_fixture_open(&v, NULL, 0);
     CHECK_VK(vmaAllocateMemory(v.allocator, &needs, &ANY, &a, NULL));
     CHECK_EQ(vmaCreateAliasingBuffer2(v.allocator, a, 65536, &whole, &buffer),
              VK_ERROR_VALIDATION_FAILED_EXT);
@@ -78,12 +72,11 @@ UNIT(vma_misuse, an_alias_ends_within_its_allocation)
     CHECK(!buffer);
     CHECK_VK(vmaCreateAliasingBuffer(v.allocator, a, &whole, &buffer));
     vmaDestroyBuffer(v.allocator, buffer, a);
-    vma_fixture_close(&v);
 }
 
 /* ---- what the flags of the allocator exclude ------------------------------------------------ */
 
-UNIT(vma_misuse, device_addresses_need_the_flag_of_the_allocator)
+CASE(device_addresses_need_the_flag_of_the_allocator, NULL, 0)
 {
     VkBufferCreateInfo info = vma_fixture_buffer_info(1000);
     const VkMemoryRequirements needs = {
@@ -91,7 +84,6 @@ UNIT(vma_misuse, device_addresses_need_the_flag_of_the_allocator)
     VmaAllocation a, memory;
     VkBuffer buffer;
     info.usage |= VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
-    vma_fixture_open(&v, NULL, 0);
     CHECK_VK(vmaAllocateMemory(v.allocator, &needs, &ANY, &memory, NULL));
     CHECK_EQ(vmaCreateBuffer(v.allocator, &info, &AUTO, &buffer, &a, NULL),
              VK_ERROR_INITIALIZATION_FAILED);
@@ -100,7 +92,6 @@ UNIT(vma_misuse, device_addresses_need_the_flag_of_the_allocator)
              VK_ERROR_INITIALIZATION_FAILED);
     CHECK(!buffer && !a);
     vmaFreeMemory(v.allocator, memory);
-    vma_fixture_close(&v);
 }
 
 static void *VKAPI_CALL never(void *user, size_t size, size_t alignment,
@@ -147,12 +138,11 @@ UNIT(vma_misuse, a_pool_of_blocks_has_no_object_that_requires_dedicated_memory)
     }
 }
 
-UNIT(vma_misuse, priorities_out_of_range_do_no_harm)
+CASE(priorities_out_of_range_do_no_harm, NULL, VMA_ALLOCATOR_CREATE_EXT_MEMORY_PRIORITY_BIT)
 {
     const float priorities[] = {-1, 0, 0.5F, 1, 2, __builtin_nanf("")};
     VmaAllocationCreateInfo options = AUTO;
     options.flags = VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT;
-    vma_fixture_open(&v, NULL, VMA_ALLOCATOR_CREATE_EXT_MEMORY_PRIORITY_BIT);
     for (size_t i = 0; i < sizeof priorities / sizeof *priorities; i++) {
         const VkBufferCreateInfo info = vma_fixture_buffer_info(1000);
         VmaAllocation a;
@@ -162,7 +152,6 @@ UNIT(vma_misuse, priorities_out_of_range_do_no_harm)
         CHECK_EQ(result, priorities[i] > 1 ? VK_ERROR_VALIDATION_FAILED_EXT : VK_SUCCESS);
         vmaDestroyBuffer(v.allocator, buffer, a);
     }
-    vma_fixture_close(&v);
 }
 
 /* ---- each refusal has its reason ------------------------------------------------------------ */
@@ -207,46 +196,40 @@ UNIT(vma_misuse, different_exports_of_memory_types_are_refused)
     vma_fixture_close(&v);
 }
 
-UNIT(vma_misuse, the_mask_of_the_options_restricts_a_search)
+CASE(the_mask_of_the_options_restricts_a_search, NULL, 0)
 {
     VmaAllocationCreateInfo options = {.memoryTypeBits = 1 << 1};
     uint32_t type;
-    vma_fixture_open(&v, NULL, 0);
     CHECK_VK(vmaFindMemoryTypeIndex(v.allocator, UINT32_MAX, &options, &type));
     CHECK_EQ(type, 1);
     CHECK_EQ(vmaFindMemoryTypeIndex(v.allocator, 1, &options, &type), VK_ERROR_FEATURE_NOT_PRESENT);
-    vma_fixture_close(&v);
 }
 
-UNIT(vma_misuse, a_flush_at_the_end_of_an_image_does_nothing)
+CASE(a_flush_at_the_end_of_an_image_does_nothing, NULL, 0)
 {
     VmaAllocationCreateInfo options = AUTO;
     const VkImageCreateInfo info = vma_fixture_image_info(16, VK_IMAGE_TILING_LINEAR);
     VmaAllocation a;
     VkImage image;
     options.flags = VMA_ALLOCATION_CREATE_HOST_ACCESS_RANDOM_BIT;
-    vma_fixture_open(&v, NULL, 0);
     CHECK_VK(vmaCreateImage(v.allocator, &info, &options, &image, &a, NULL));
     VmaAllocationInfo written;
     vmaGetAllocationInfo(v.allocator, a, &written);
     CHECK_VK(vmaFlushAllocation(v.allocator, a, written.size, VK_WHOLE_SIZE)); /* nothing is left */
     vmaDestroyImage(v.allocator, image, a);
-    vma_fixture_close(&v);
 }
 
 /* The leak checker of the test finds a name that is lost. */
-UNIT(vma_misuse, a_failed_allocation_loses_no_name)
+CASE(a_failed_allocation_loses_no_name, NULL, 0)
 {
     char name[] = "a name of an allocation";
     const VkMemoryRequirements needs = {.size = 1, .alignment = 1, .memoryTypeBits = 0};
     const VmaAllocationCreateInfo options = {
         .flags = VMA_ALLOCATION_CREATE_USER_DATA_COPY_STRING_BIT, .pUserData = name};
     VmaAllocation a;
-    vma_fixture_open(&v, NULL, 0);
     for (int i = 0; i < 2; i++)
         CHECK_EQ(vmaAllocateMemory(v.allocator, &needs, &options, &a, NULL),
                  VK_ERROR_FEATURE_NOT_PRESENT);
-    vma_fixture_close(&v);
 }
 
 /* ---- one handle, several threads ------------------------------------------------------------ */

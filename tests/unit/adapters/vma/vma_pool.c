@@ -5,6 +5,7 @@
 #include "tests/support/vma_fixture.h"
 
 static vma_fixture v;
+#define CASE(name, layout, flags) VMA_CASE(vma_pool, name, layout, flags)
 
 static uint32_t type_for(const VmaAllocationCreateInfo *options)
 {
@@ -100,9 +101,8 @@ static void refuse_more_than_a_block(const VmaPoolCreateInfo *info)
     vmaDestroyPool(v.allocator, pool);
 }
 
-UNIT(vma_pool, a_block_size_limits_each_allocation)
+CASE(a_block_size_limits_each_allocation, NULL, 0)
 {
-    vma_fixture_open(&v, NULL, 0);
     const uint32_t type = device_type();
     refuse_more_than_a_block(&(VmaPoolCreateInfo){.memoryTypeIndex = type, .blockSize = 1 << 20});
     refuse_more_than_a_block(
@@ -111,31 +111,24 @@ UNIT(vma_pool, a_block_size_limits_each_allocation)
                                                   .flags = VMA_POOL_CREATE_LINEAR_ALGORITHM_BIT,
                                                   .blockSize = 1 << 20,
                                                   .maxBlockCount = 1});
-    vma_fixture_close(&v);
 }
 
 /* VMA goes on with dedicated memory, which no number of blocks limits. */
-UNIT(vma_pool, a_number_of_blocks_without_a_size_is_no_limit)
+CASE(a_number_of_blocks_without_a_size_is_no_limit, NULL, 0)
 {
-    VkBuffer buffers[3];
-    VmaAllocation a[3];
-    vma_fixture_open(&v, NULL, 0);
     VmaPool pool = make(&(VmaPoolCreateInfo){.memoryTypeIndex = device_type(), .maxBlockCount = 1});
     const VmaAllocationCreateInfo options = {.pool = pool};
     for (int i = 0; i < 3; i++)
-        a[i] = vma_fixture_buffer(&v, 100 << 20, &options, &buffers[i]);
-    for (int i = 0; i < 3; i++)
-        vmaDestroyBuffer(v.allocator, buffers[i], a[i]);
+        vma_fixture_hold(&v, 100 << 20, &options);
+    vma_fixture_end_held(&v);
     vmaDestroyPool(v.allocator, pool);
-    vma_fixture_close(&v);
 }
 
-UNIT(vma_pool, small_buffers_take_what_the_driver_asks_for)
+CASE(small_buffers_take_what_the_driver_asks_for, NULL, 0)
 {
     enum { BLOCK = 64 << 10, MOST = BLOCK / 16 };
     static VkBuffer buffers[MOST];
     static VmaAllocation a[MOST];
-    vma_fixture_open(&v, NULL, 0);
     VmaPool pool = make(&(VmaPoolCreateInfo){
         .memoryTypeIndex = device_type(), .blockSize = BLOCK, .maxBlockCount = 1});
     const VmaAllocationCreateInfo options = {.pool = pool};
@@ -151,15 +144,13 @@ UNIT(vma_pool, small_buffers_take_what_the_driver_asks_for)
             vmaDestroyBuffer(v.allocator, buffers[count], a[count]);
     }
     vmaDestroyPool(v.allocator, pool);
-    vma_fixture_close(&v);
 }
 
-UNIT(vma_pool, a_block_size_excludes_dedicated_memory)
+CASE(a_block_size_excludes_dedicated_memory, NULL, 0)
 {
     VkBuffer buffer;
     VmaAllocation a;
     const VkBufferCreateInfo info = vma_fixture_buffer_info(1000);
-    vma_fixture_open(&v, NULL, 0);
     VmaPool fixed =
         make(&(VmaPoolCreateInfo){.memoryTypeIndex = device_type(), .blockSize = 1 << 20});
     VmaPool free = make(&(VmaPoolCreateInfo){.memoryTypeIndex = device_type()});
@@ -175,41 +166,49 @@ UNIT(vma_pool, a_block_size_excludes_dedicated_memory)
     vmaDestroyBuffer(v.allocator, buffer, a);
     vmaDestroyPool(v.allocator, fixed);
     vmaDestroyPool(v.allocator, free);
-    vma_fixture_close(&v);
 }
 
-UNIT(vma_pool, a_linear_pool_is_two_stacks)
+CASE(the_alignment_of_a_pool_holds_for_every_allocation, NULL, 0)
 {
-    VkBuffer buffers[4];
+    VmaAllocationInfo info;
+    VmaPool pool = make(
+        &(VmaPoolCreateInfo){.memoryTypeIndex = device_type(), .minAllocationAlignment = 64 << 10});
+    for (int i = 0; i < 3; i++) {
+        VmaAllocation a = vma_fixture_hold(&v, 100, &(VmaAllocationCreateInfo){.pool = pool});
+        vmaGetAllocationInfo(v.allocator, a, &info);
+        CHECK_EQ(info.offset % (64 << 10), 0);
+    }
+    vma_fixture_end_held(&v);
+    vmaDestroyPool(v.allocator, pool);
+}
+
+CASE(a_linear_pool_is_two_stacks, NULL, 0)
+{
     VmaAllocation a[4];
     VmaAllocationInfo info[4];
     VmaAllocationCreateInfo options = {.flags = VMA_ALLOCATION_CREATE_UPPER_ADDRESS_BIT};
-    vma_fixture_open(&v, NULL, 0);
     options.pool = make(&(VmaPoolCreateInfo){.memoryTypeIndex = device_type(),
                                              .flags = VMA_POOL_CREATE_LINEAR_ALGORITHM_BIT,
                                              .blockSize = 1 << 20,
                                              .maxBlockCount = 1});
     for (int i = 0; i < 4; i++) {
-        a[i] = vma_fixture_buffer(&v, 1000, &options, &buffers[i]);
+        a[i] = vma_fixture_hold(&v, 1000, &options);
         vmaGetAllocationInfo(v.allocator, a[i], &info[i]);
         options.flags ^= VMA_ALLOCATION_CREATE_UPPER_ADDRESS_BIT;
     }
     CHECK(info[0].offset > info[2].offset && info[0].offset >= (1 << 20) - 2000);
     CHECK(info[3].offset > info[1].offset && info[3].offset < 3000);
-    for (int i = 0; i < 4; i++)
-        vmaDestroyBuffer(v.allocator, buffers[i], a[i]);
+    vma_fixture_end_held(&v);
     vmaDestroyPool(v.allocator, options.pool);
-    vma_fixture_close(&v);
 }
 
 /* Other pools and the allocator itself have no upper end. */
-UNIT(vma_pool, only_linear_pools_have_an_upper_end)
+CASE(only_linear_pools_have_an_upper_end, NULL, 0)
 {
     const VmaPoolCreateInfo usual = {.memoryTypeIndex = 0};
     const VkBufferCreateInfo info = vma_fixture_buffer_info(1000);
     VkBuffer buffer;
     VmaAllocation a;
-    vma_fixture_open(&v, NULL, 0);
     VmaPool pools[] = {NULL, make(&usual)};
     for (int i = 0; i < 2; i++) {
         const VmaAllocationCreateInfo options = {.usage = VMA_MEMORY_USAGE_AUTO,
@@ -220,10 +219,9 @@ UNIT(vma_pool, only_linear_pools_have_an_upper_end)
         CHECK_HAS(quire_last_error(), "linear pool");
     }
     vmaDestroyPool(v.allocator, pools[1]);
-    vma_fixture_close(&v);
 }
 
-UNIT(vma_pool, the_chain_of_a_pool_reaches_its_memory)
+CASE(the_chain_of_a_pool_reaches_its_memory, NULL, 0)
 {
     VkExportMemoryAllocateInfo exported = {.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO,
                                            .handleTypes =
@@ -234,7 +232,6 @@ UNIT(vma_pool, the_chain_of_a_pool_reaches_its_memory)
     VmaAllocationInfo info;
     fv_memory_info memory;
     VmaPool pool;
-    vma_fixture_open(&v, NULL, 0);
     VmaPoolCreateInfo create = {.memoryTypeIndex = device_type(), .pMemoryAllocateNext = &exported};
     pool = make(&create);
     CHECK_VK(vmaAllocateMemory(v.allocator, &needs, &(VmaAllocationCreateInfo){.pool = pool}, &a,
@@ -246,16 +243,14 @@ UNIT(vma_pool, the_chain_of_a_pool_reaches_its_memory)
     exported.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_DMA_BUF_BIT_EXT;
     CHECK_EQ(vmaCreatePool(v.allocator, &create, &pool), VK_ERROR_FEATURE_NOT_PRESENT);
     CHECK_HAS(quire_last_error(), "this allocator exports 0x1");
-    vma_fixture_close(&v);
 }
 
 /* ---- names, misuse -------------------------------------------------------------------------- */
 
-UNIT(vma_pool, a_pool_has_a_name)
+CASE(a_pool_has_a_name, NULL, 0)
 {
     char text[] = "textures";
     const char *name = text;
-    vma_fixture_open(&v, NULL, 0);
     VmaPool pool = make(&(VmaPoolCreateInfo){.memoryTypeIndex = 0});
     vmaGetPoolName(v.allocator, pool, &name);
     CHECK(!name);
@@ -267,10 +262,9 @@ UNIT(vma_pool, a_pool_has_a_name)
     vmaGetPoolName(v.allocator, pool, &name);
     CHECK(!name);
     vmaDestroyPool(v.allocator, pool);
-    vma_fixture_close(&v);
 }
 
-UNIT(vma_pool, bad_options_are_refused)
+CASE(bad_options_are_refused, NULL, 0)
 {
     const VmaPoolCreateInfo unknown_flag = {.flags = 0x100};
     const VmaPoolCreateInfo no_type = {.memoryTypeIndex = 31};
@@ -279,7 +273,6 @@ UNIT(vma_pool, bad_options_are_refused)
     const VmaPoolCreateInfo linear_blocks = {.flags = VMA_POOL_CREATE_LINEAR_ALGORITHM_BIT,
                                              .blockSize = 1 << 20};
     VmaPool pool;
-    vma_fixture_open(&v, NULL, 0);
     CHECK_EQ(vmaCreatePool(v.allocator, &unknown_flag, &pool), VK_ERROR_FEATURE_NOT_PRESENT);
     CHECK_EQ(vmaCreatePool(v.allocator, &no_type, &pool), VK_ERROR_FEATURE_NOT_PRESENT);
     CHECK_EQ(vmaCreatePool(v.allocator, &more_than_most, &pool), VK_ERROR_INITIALIZATION_FAILED);
@@ -288,15 +281,13 @@ UNIT(vma_pool, bad_options_are_refused)
     CHECK_EQ(vmaCreatePool(v.allocator, NULL, &pool), VK_ERROR_VALIDATION_FAILED_EXT);
     CHECK_EQ(vmaCreatePool(NULL, &no_type, &pool), VK_ERROR_VALIDATION_FAILED_EXT);
     CHECK(!pool);
-    vma_fixture_close(&v);
 }
 
-UNIT(vma_pool, a_pool_stays_while_an_allocation_lives_and_is_stale_afterwards)
+CASE(a_pool_stays_while_an_allocation_lives_and_is_stale_afterwards, NULL, 0)
 {
     VkBuffer buffer;
     VmaAllocation none;
     const VkBufferCreateInfo info = vma_fixture_buffer_info(1000);
-    vma_fixture_open(&v, NULL, 0);
     VmaPool pool = make(&(VmaPoolCreateInfo){.memoryTypeIndex = device_type()});
     const VmaAllocationCreateInfo options = {.pool = pool};
     VmaAllocation a = vma_fixture_buffer(&v, 1000, &options, &buffer);
@@ -312,13 +303,11 @@ UNIT(vma_pool, a_pool_stays_while_an_allocation_lives_and_is_stale_afterwards)
     CHECK_EQ(vmaCheckPoolCorruption(v.allocator, pool), VK_ERROR_VALIDATION_FAILED_EXT);
     vmaDestroyPool(v.allocator, pool);
     vmaDestroyPool(v.allocator, NULL);
-    vma_fixture_close(&v);
 }
 
-UNIT(vma_pool, a_pool_whose_type_cannot_hold_the_object_is_refused)
+CASE(a_pool_whose_type_cannot_hold_the_object_is_refused, NULL, 0)
 {
     VmaAllocation a;
-    vma_fixture_open(&v, NULL, 0);
     uint32_t type = device_type();
     VmaPool pool = make(&(VmaPoolCreateInfo){.memoryTypeIndex = type});
     const VkMemoryRequirements needs = {
@@ -327,5 +316,4 @@ UNIT(vma_pool, a_pool_whose_type_cannot_hold_the_object_is_refused)
         vmaAllocateMemory(v.allocator, &needs, &(VmaAllocationCreateInfo){.pool = pool}, &a, NULL),
         VK_ERROR_FEATURE_NOT_PRESENT);
     vmaDestroyPool(v.allocator, pool);
-    vma_fixture_close(&v);
 }

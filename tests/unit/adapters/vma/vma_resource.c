@@ -5,6 +5,7 @@
 #include "tests/support/vma_fixture.h"
 
 static vma_fixture v;
+#define CASE(name, layout, flags) VMA_CASE(vma_resource, name, layout, flags)
 static const VmaAllocationCreateInfo AUTO = {.usage = VMA_MEMORY_USAGE_AUTO};
 static const VmaAllocationCreateInfo DEDICATED = {
     .flags = VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT, .usage = VMA_MEMORY_USAGE_AUTO};
@@ -85,47 +86,38 @@ static VmaAllocationInfo2 info2_of(VmaAllocation allocation)
     return info;
 }
 
-UNIT(vma_resource, a_dedicated_allocation_has_a_block_of_its_own)
+CASE(a_dedicated_allocation_has_a_block_of_its_own, NULL, 0)
 {
-    VkBuffer buffers[3];
-    vma_fixture_open(&v, NULL, 0);
-    VmaAllocation a = vma_fixture_buffer(&v, 1000, &DEDICATED, &buffers[0]);
-    VmaAllocation b = vma_fixture_buffer(&v, 1000, &AUTO, &buffers[1]);
-    VmaAllocation c = vma_fixture_buffer(&v, 1000, &AUTO, &buffers[2]);
+    VmaAllocation a = vma_fixture_hold(&v, 1000, &DEDICATED);
+    VmaAllocation b = vma_fixture_hold(&v, 1000, &AUTO);
+    VmaAllocation c = vma_fixture_hold(&v, 1000, &AUTO);
     CHECK(info2_of(a).dedicatedMemory);
     CHECK(!info2_of(b).dedicatedMemory);
     CHECK(info2_of(b).blockSize > 2000);
     CHECK(info_of(a).deviceMemory != info_of(b).deviceMemory);
     CHECK_EQ((uintptr_t)info_of(b).deviceMemory, (uintptr_t)info_of(c).deviceMemory);
-    vmaDestroyBuffer(v.allocator, buffers[0], a);
-    vmaDestroyBuffer(v.allocator, buffers[1], b);
-    vmaDestroyBuffer(v.allocator, buffers[2], c);
-    vma_fixture_close(&v);
 }
 
 /* Where the driver wants it, the memory is made for the object. */
 UNIT(vma_resource, dedicated_memory_that_the_driver_prefers_names_the_object)
 {
-    VkBuffer buffer;
     fv_memory_info memory;
     vma_fixture_begin(&v, NULL, FV_PREFER_DEDICATED | FV_DEDICATED_BUFFERS);
     CHECK_VK(vmaCreateAllocator(&v.info, &v.allocator));
-    VmaAllocation a = vma_fixture_buffer(&v, 1000, &AUTO, &buffer);
+    VmaAllocation a = vma_fixture_hold(&v, 1000, &AUTO);
     CHECK(info2_of(a).dedicatedMemory);
     CHECK_EQ(info2_of(a).blockSize, info_of(a).size);
     CHECK(fv_memory_of(v.vulkan.driver, info_of(a).deviceMemory, &memory));
     CHECK(memory.dedicated);
-    vmaDestroyBuffer(v.allocator, buffer, a);
     vma_fixture_close(&v);
 }
 
-UNIT(vma_resource, an_alignment_can_be_larger_than_that_of_the_buffer)
+CASE(an_alignment_can_be_larger_than_that_of_the_buffer, NULL, 0)
 {
     const VkBufferCreateInfo info = vma_fixture_buffer_info(100);
-    VkBuffer first, second;
+    VkBuffer second;
     VmaAllocation a, b;
-    vma_fixture_open(&v, NULL, 0);
-    a = vma_fixture_buffer(&v, 100, &AUTO, &first);
+    a = vma_fixture_hold(&v, 100, &AUTO);
     CHECK_VK(vmaCreateBufferWithAlignment(v.allocator, &info, &AUTO, 65536, &second, &b, NULL));
     CHECK_EQ(info_of(b).offset % 65536, 0);
     CHECK(info_of(b).offset != info_of(a).offset ||
@@ -134,12 +126,10 @@ UNIT(vma_resource, an_alignment_can_be_larger_than_that_of_the_buffer)
     CHECK_EQ(vmaCreateBufferWithAlignment(v.allocator, &info, &AUTO, 3, &second, &b, NULL),
              VK_ERROR_VALIDATION_FAILED_EXT);
     CHECK(!second && !b);
-    vmaDestroyBuffer(v.allocator, first, a);
-    vma_fixture_close(&v);
 }
 
 /* Linear and optimal neighbours share no granule, also where the tiling is not known. */
-UNIT(vma_resource, objects_of_different_tiling_keep_apart)
+CASE(objects_of_different_tiling_keep_apart, "nvidia-rebar", 0)
 {
     enum { COUNT = 12 };
     VmaAllocation a[COUNT];
@@ -147,7 +137,6 @@ UNIT(vma_resource, objects_of_different_tiling_keep_apart)
     VkImage images[COUNT] = {0};
     const VkMemoryRequirements needs = {.size = 300, .alignment = 4, .memoryTypeBits = UINT32_MAX};
     const VmaAllocationCreateInfo raw = {.preferredFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT};
-    vma_fixture_open(&v, "nvidia-rebar", 0);
     const VkPhysicalDeviceProperties *properties;
     vmaGetPhysicalDeviceProperties(v.allocator, &properties);
     VkDeviceSize granule = properties->limits.bufferImageGranularity;
@@ -172,7 +161,6 @@ UNIT(vma_resource, objects_of_different_tiling_keep_apart)
             vmaDestroyImage(v.allocator, images[i], a[i]);
         else
             vmaDestroyBuffer(v.allocator, buffers[i], a[i]);
-    vma_fixture_close(&v);
 }
 
 /* ---- memory first, binding later ------------------------------------------------------------ */
@@ -215,7 +203,7 @@ UNIT(vma_resource, memory_of_an_object_is_bound_by_the_program)
     bind_later(FV_REQUIRE_DEDICATED | FV_DEDICATED_BUFFERS, &options);
 }
 
-UNIT(vma_resource, an_object_can_be_left_unbound)
+CASE(an_object_can_be_left_unbound, NULL, 0)
 {
     const VkBufferCreateInfo info = vma_fixture_buffer_info(1000);
     const VkImageCreateInfo image_info = vma_fixture_image_info(16, VK_IMAGE_TILING_OPTIMAL);
@@ -224,7 +212,6 @@ UNIT(vma_resource, an_object_can_be_left_unbound)
     VkBuffer buffer;
     VkImage made;
     VmaAllocation a, b;
-    vma_fixture_open(&v, NULL, 0);
     for (int dedicated = 0; dedicated < 2; dedicated++) {
         CHECK_VK(vmaCreateBuffer(v.allocator, &info, &options, &buffer, &a, NULL));
         CHECK_VK(vmaCreateImage(v.allocator, &image_info, &options, &made, &b, NULL));
@@ -237,17 +224,15 @@ UNIT(vma_resource, an_object_can_be_left_unbound)
         vmaDestroyImage(v.allocator, made, b);
         options.flags |= VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT;
     }
-    vma_fixture_close(&v);
 }
 
-UNIT(vma_resource, a_binding_has_an_offset_and_a_chain)
+CASE(a_binding_has_an_offset_and_a_chain, NULL, 0)
 {
     const VkMemoryRequirements needs = {
         .size = 1 << 20, .alignment = 65536, .memoryTypeBits = UINT32_MAX};
     const VkBindBufferMemoryDeviceGroupInfo group = {
         .sType = VK_STRUCTURE_TYPE_BIND_BUFFER_MEMORY_DEVICE_GROUP_INFO};
     VmaAllocation a;
-    vma_fixture_open(&v, NULL, 0);
     CHECK_VK(vmaAllocateMemory(v.allocator, &needs, &(VmaAllocationCreateInfo){0}, &a, NULL));
     VkBuffer first = make_buffer(1000), second = make_buffer(1000);
     CHECK_VK(vmaBindBufferMemory2(v.allocator, a, 65536, first, NULL));
@@ -262,12 +247,11 @@ UNIT(vma_resource, a_binding_has_an_offset_and_a_chain)
     vmaDestroyBuffer(v.allocator, first, NULL);
     vmaDestroyBuffer(v.allocator, second, NULL);
     vmaDestroyBuffer(v.allocator, third, a);
-    vma_fixture_close(&v);
 }
 
 /* ---- aliases -------------------------------------------------------------------------------- */
 
-UNIT(vma_resource, aliases_lie_in_one_allocation)
+CASE(aliases_lie_in_one_allocation, NULL, 0)
 {
     const VkMemoryRequirements needs = {
         .size = 1 << 20, .alignment = 65536, .memoryTypeBits = UINT32_MAX};
@@ -278,7 +262,6 @@ UNIT(vma_resource, aliases_lie_in_one_allocation)
     VmaAllocation a;
     VkBuffer buffers[2];
     VkImage images[2];
-    vma_fixture_open(&v, NULL, 0);
     fv_allow(v.vulkan.driver, "fv-overlap");
     CHECK_VK(vmaAllocateMemory(v.allocator, &needs, &options, &a, NULL));
     CHECK_VK(vmaCreateAliasingBuffer(v.allocator, a, &info, &buffers[0]));
@@ -300,13 +283,12 @@ UNIT(vma_resource, aliases_lie_in_one_allocation)
     vmaDestroyImage(v.allocator, images[0], NULL);
     vmaDestroyImage(v.allocator, images[1], NULL);
     vmaDestroyBuffer(v.allocator, buffers[1], a);
-    vma_fixture_close(&v);
 }
 
 /* ---- many ----------------------------------------------------------------------------------- */
 
 /* All have the same requirements and options, of which there is one each. */
-UNIT(vma_resource, pages_are_made_all_or_none)
+CASE(pages_are_made_all_or_none, NULL, 0)
 {
     enum { COUNT = 8 };
     VkMemoryRequirements needs = {.size = 65536, .alignment = 65536, .memoryTypeBits = UINT32_MAX};
@@ -314,7 +296,6 @@ UNIT(vma_resource, pages_are_made_all_or_none)
     const VkPhysicalDeviceMemoryProperties *memory;
     VmaAllocation a[COUNT];
     VmaAllocationInfo infos[COUNT];
-    vma_fixture_open(&v, NULL, 0);
     CHECK_VK(vmaAllocateMemoryPages(v.allocator, &needs, &options, COUNT, a, infos));
     for (int i = 0; i < COUNT; i++) {
         CHECK_EQ(infos[i].size, 65536);
@@ -332,18 +313,16 @@ UNIT(vma_resource, pages_are_made_all_or_none)
     CHECK_VK(vmaAllocateMemoryPages(v.allocator, NULL, NULL, 0, NULL, NULL));
     CHECK_EQ(vmaAllocateMemoryPages(v.allocator, NULL, NULL, 1, a, NULL),
              VK_ERROR_VALIDATION_FAILED_EXT);
-    vma_fixture_close(&v);
 }
 
 /* ---- failures ------------------------------------------------------------------------------- */
 
 /* Each call of the driver fails in turn; afterwards nothing is left. */
-UNIT(vma_resource, each_failing_call_of_the_driver_is_an_error_and_leaves_nothing)
+CASE(each_failing_call_of_the_driver_is_an_error_and_leaves_nothing, NULL, 0)
 {
     const VkBufferCreateInfo info = vma_fixture_buffer_info(1000);
     const VkImageCreateInfo image_info = vma_fixture_image_info(64, VK_IMAGE_TILING_OPTIMAL);
     const VmaAllocationCreateInfo options[] = {AUTO, DEDICATED};
-    vma_fixture_open(&v, NULL, 0);
     uint32_t failures = 0;
     for (uint64_t call = 1; call <= 16; call++) {
         VkBuffer buffer;
@@ -368,5 +347,4 @@ UNIT(vma_resource, each_failing_call_of_the_driver_is_an_error_and_leaves_nothin
         CHECK_EQ(fv_live(v.vulkan.driver, FV_IMAGE), 0);
     }
     CHECK(failures > 3);
-    vma_fixture_close(&v);
 }

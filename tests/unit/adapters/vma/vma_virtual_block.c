@@ -55,6 +55,8 @@ static void expect_full(VkDeviceSize size, VkFlags flags)
     CHECK_EQ(vmaVirtualAllocate(block, &info, &allocation, NULL), VK_ERROR_OUT_OF_DEVICE_MEMORY);
 }
 
+#define CASE(name, ...) UNIT_WITHIN(vma_virtual_block, name, open_block(__VA_ARGS__), close_block())
+
 /* ---- allocations ---------------------------------------------------------------------------- */
 
 UNIT(vma_virtual_block, every_size_is_exact_to_the_byte)
@@ -73,9 +75,8 @@ UNIT(vma_virtual_block, every_size_is_exact_to_the_byte)
         }
 }
 
-UNIT(vma_virtual_block, a_block_of_terabytes_has_small_allocations)
+CASE(a_block_of_terabytes_has_small_allocations, 16 * TIB, 0)
 {
-    open_block(16 * TIB, 0);
     expect_at(7, 1, 0, 0);
     expect_at(9 * TIB + 1, 1, 0, 7);
     expect_at(3, GIB, 0, 9 * TIB + GIB);
@@ -86,7 +87,6 @@ UNIT(vma_virtual_block, a_block_of_terabytes_has_small_allocations)
     CHECK_EQ(stats.unusedRangeCount, 2);
     CHECK_EQ(stats.unusedRangeSizeMin, GIB - 8);
     CHECK_EQ(stats.unusedRangeSizeMax, 7 * TIB - GIB - 3);
-    close_block();
 }
 
 /* ---- strategies ----------------------------------------------------------------------------- */
@@ -119,16 +119,14 @@ UNIT(vma_virtual_block, the_strategy_min_offset_takes_the_lowest)
 
 enum { LINEAR = VMA_VIRTUAL_BLOCK_CREATE_LINEAR_ALGORITHM_BIT };
 
-UNIT(vma_virtual_block, linear_is_a_double_stack)
+CASE(linear_is_a_double_stack, 1000, LINEAR)
 {
     const VkFlags upper = VMA_VIRTUAL_ALLOCATION_CREATE_UPPER_ADDRESS_BIT;
-    open_block(1000, LINEAR);
     expect_at(100, 1, upper, 900);
-    expect_at(100, 1, 0, 0);
+    expect_at(100, 1, VMA_VIRTUAL_ALLOCATION_CREATE_STRATEGY_MIN_MEMORY_BIT, 0);
     expect_at(10, 64, upper, 832);
     expect_at(10, 64, VMA_VIRTUAL_ALLOCATION_CREATE_STRATEGY_MIN_OFFSET_BIT, 128);
     expect_full(695, upper);
     expect_at(694, 1, upper | VMA_VIRTUAL_ALLOCATION_CREATE_STRATEGY_MIN_TIME_BIT, 138);
     expect_full(1, 0);
-    close_block();
 }

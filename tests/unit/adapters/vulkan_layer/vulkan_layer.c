@@ -7,21 +7,21 @@
 #include "tests/support/layer_fixture.h"
 #include "tests/support/unit.h"
 
+#define CASE(name, layout) LAYER_CASE(vulkan_layer, name, layout)
+
 /* ---- in pages -------------------------------------------------------------------------------- */
 
-UNIT(vulkan_layer, five_hundred_allocations_are_few_of_the_driver)
+CASE(five_hundred_allocations_are_few_of_the_driver, "amd-bar")
 {
     enum { COUNT = 500 };
-    fv_fixture f;
     lf_piece pieces[COUNT];
     fv_place places[COUNT];
     uint64_t random = 1;
-    lf_open_named(&f, "amd-bar");
     for (int i = 0; i < COUNT; i++)
-        pieces[i] = lf_make_piece(&f, 1 + lf_random(&random) % (40 * KIB), 0);
-    CHECK(lf_driver_allocations(&f) <= 16); /* 10 MiB in pages of 1 MiB */
+        pieces[i] = lf_make_piece(f, 1 + lf_random(&random) % (40 * KIB), 0);
+    CHECK(lf_driver_allocations(f) <= 16); /* 10 MiB in pages of 1 MiB */
     for (int i = 0; i < COUNT; i++) {
-        places[i] = fv_place_of(f.driver, (uint64_t)(uintptr_t)pieces[i].buffer);
+        places[i] = fv_place_of(f->driver, (uint64_t)(uintptr_t)pieces[i].buffer);
         CHECK(places[i].memory != VK_NULL_HANDLE && places[i].memory != pieces[i].memory);
         for (int k = 0; k < i; k++)
             CHECK(places[i].memory != places[k].memory ||
@@ -29,8 +29,7 @@ UNIT(vulkan_layer, five_hundred_allocations_are_few_of_the_driver)
                   places[k].offset + places[k].size <= places[i].offset);
     }
     for (int i = 0; i < COUNT; i++)
-        lf_end_piece(&f, &pieces[i]);
-    fv_fixture_close(&f);
+        lf_end_piece(f, &pieces[i]);
 }
 
 /* Pages of a memory type start small and grow with use. A layout has units of 128 KiB of
@@ -159,30 +158,27 @@ UNIT(vulkan_layer, images_and_buffers_are_neighbours_on_every_layout)
     }
 }
 
-UNIT(vulkan_layer, each_priority_has_separate_pages)
+CASE(each_priority_has_separate_pages, "amd-bar")
 {
     static const float PRIORITIES[] = {0.0f, 0.25f, 1.0f};
-    fv_fixture f;
     lf_piece pieces[3];
-    lf_open_named(&f, "amd-bar");
     for (int i = 0; i < 3; i++) {
         const VkMemoryPriorityAllocateInfoEXT priority = {
             .sType = VK_STRUCTURE_TYPE_MEMORY_PRIORITY_ALLOCATE_INFO_EXT,
             .priority = PRIORITIES[i]};
         fv_memory_info info;
-        pieces[i].buffer = fv_fixture_buffer(&f, 64, COPIES);
-        pieces[i].memory =
-            lf_allocate(&f, fv_fixture_needs(&f, pieces[i].buffer).size, 0, &priority);
-        CHECK_VK(FV(&f, vkBindBufferMemory)(f.device, pieces[i].buffer, pieces[i].memory, 0));
-        CHECK(fv_memory_of(
-            f.driver, fv_place_of(f.driver, (uint64_t)(uintptr_t)pieces[i].buffer).memory, &info));
+        pieces[i].buffer = fv_fixture_buffer(f, 64, COPIES);
+        pieces[i].memory = lf_allocate(f, fv_fixture_needs(f, pieces[i].buffer).size, 0, &priority);
+        CHECK_VK(FV(f, vkBindBufferMemory)(f->device, pieces[i].buffer, pieces[i].memory, 0));
+        CHECK(fv_memory_of(f->driver,
+                           fv_place_of(f->driver, (uint64_t)(uintptr_t)pieces[i].buffer).memory,
+                           &info));
         CHECK(info.priority >= PRIORITIES[i] && info.priority <= PRIORITIES[i] + 0.001f);
         CHECK(info.addressed);
     }
-    CHECK_EQ(lf_driver_allocations(&f), 3);
+    CHECK_EQ(lf_driver_allocations(f), 3);
     for (int i = 0; i < 3; i++)
-        lf_end_piece(&f, &pieces[i]);
-    fv_fixture_close(&f);
+        lf_end_piece(f, &pieces[i]);
 }
 
 /* ---- trouble --------------------------------------------------------------------------------- */
@@ -307,11 +303,8 @@ UNIT(vulkan_layer, threads_share_a_device)
     fv_fixture_close(&f);
 }
 
-UNIT(vulkan_layer, a_program_that_leaks_leaves_the_driver_no_memory)
+CASE(a_program_that_leaks_leaves_the_driver_no_memory, "amd-bar")
 {
-    fv_fixture f;
-    lf_open_named(&f, "amd-bar");
     for (int i = 0; i < 10; i++)
-        lf_allocate(&f, 1000, 0, NULL);
-    fv_fixture_close(&f);
+        lf_allocate(f, 1000, 0, NULL);
 }

@@ -84,39 +84,35 @@ static void expect_results(scene *s, VkResult expected)
     }
 }
 
-UNIT(vulkan_layer_bind, an_array_of_any_length_is_one_call_and_each_status_is_written)
+#define CASE(name) UNIT_ON(vulkan_layer_bind, name, scene, s, make_scene(s), end_scene)
+
+CASE(an_array_of_any_length_is_one_call_and_each_status_is_written)
 {
-    scene s;
-    make_scene(&s);
-    CHECK_VK(bind_buffers(&s, BINDS));
-    CHECK_EQ(fv_calls(s.f.driver, "vkBindBufferMemory2"), 1);
-    expect_results(&s, VK_SUCCESS);
-    CHECK_VK(bind_images(&s, BINDS));
-    CHECK_EQ(fv_calls(s.f.driver, "vkBindImageMemory2"), 1);
-    expect_results(&s, VK_SUCCESS);
-    fv_place first = fv_place_of(s.f.driver, (uint64_t)(uintptr_t)s.buffers[0]);
+    CHECK_VK(bind_buffers(s, BINDS));
+    CHECK_EQ(fv_calls(s->f.driver, "vkBindBufferMemory2"), 1);
+    expect_results(s, VK_SUCCESS);
+    CHECK_VK(bind_images(s, BINDS));
+    CHECK_EQ(fv_calls(s->f.driver, "vkBindImageMemory2"), 1);
+    expect_results(s, VK_SUCCESS);
+    fv_place first = fv_place_of(s->f.driver, (uint64_t)(uintptr_t)s->buffers[0]);
     for (unsigned i = 0; i < BINDS; i++) {
-        fv_place buffer = fv_place_of(s.f.driver, (uint64_t)(uintptr_t)s.buffers[i]);
-        fv_place image = fv_place_of(s.f.driver, (uint64_t)(uintptr_t)s.images[i]);
+        fv_place buffer = fv_place_of(s->f.driver, (uint64_t)(uintptr_t)s->buffers[i]);
+        fv_place image = fv_place_of(s->f.driver, (uint64_t)(uintptr_t)s->images[i]);
         CHECK(buffer.memory == first.memory && image.memory == first.memory);
         CHECK_EQ(buffer.offset, first.offset + 64 * KIB * i);
         CHECK_EQ(image.offset, first.offset + 64 * KIB * (BINDS + i));
     }
-    end_scene(&s);
 }
 
-UNIT(vulkan_layer_bind, a_failure_of_the_driver_is_in_every_status)
+CASE(a_failure_of_the_driver_is_in_every_status)
 {
-    scene s;
-    make_scene(&s);
-    CHECK(fv_fail(s.f.driver, &(fv_fault){.function = "vkBindBufferMemory2",
-                                          .call = 1,
-                                          .result = VK_ERROR_OUT_OF_DEVICE_MEMORY}));
-    CHECK_EQ((uint32_t)bind_buffers(&s, BINDS), (uint32_t)VK_ERROR_OUT_OF_DEVICE_MEMORY);
-    expect_results(&s, VK_ERROR_OUT_OF_DEVICE_MEMORY);
-    fv_heal(s.f.driver);
-    CHECK_VK(bind_buffers(&s, BINDS));
-    end_scene(&s);
+    CHECK(fv_fail(s->f.driver, &(fv_fault){.function = "vkBindBufferMemory2",
+                                           .call = 1,
+                                           .result = VK_ERROR_OUT_OF_DEVICE_MEMORY}));
+    CHECK_EQ((uint32_t)bind_buffers(s, BINDS), (uint32_t)VK_ERROR_OUT_OF_DEVICE_MEMORY);
+    expect_results(s, VK_ERROR_OUT_OF_DEVICE_MEMORY);
+    fv_heal(s->f.driver);
+    CHECK_VK(bind_buffers(s, BINDS));
 }
 
 static void *no_memory(void *user, size_t size, size_t alignment)
@@ -125,20 +121,17 @@ static void *no_memory(void *user, size_t size, size_t alignment)
     return NULL;
 }
 
-UNIT(vulkan_layer_bind, without_host_memory_nothing_is_bound_and_each_status_says_so)
+CASE(without_host_memory_nothing_is_bound_and_each_status_says_so)
 {
-    scene s;
-    make_scene(&s);
-    quire_host_memory *callbacks = &layer_device_of(s.f.device)->host.callbacks;
+    quire_host_memory *callbacks = &layer_device_of(s->f.device)->host.callbacks;
     const quire_host_memory usual = *callbacks;
     callbacks->allocate = no_memory;
-    CHECK_EQ((uint32_t)bind_buffers(&s, BINDS), (uint32_t)VK_ERROR_OUT_OF_HOST_MEMORY);
-    expect_results(&s, VK_ERROR_OUT_OF_HOST_MEMORY);
-    CHECK_EQ((uint32_t)bind_images(&s, BINDS), (uint32_t)VK_ERROR_OUT_OF_HOST_MEMORY);
-    expect_results(&s, VK_ERROR_OUT_OF_HOST_MEMORY);
-    CHECK_VK(bind_buffers(&s, 3)); /* few binds need no host memory */
-    CHECK_EQ((uint32_t)s.results[2], (uint32_t)VK_SUCCESS);
-    CHECK_EQ((uint32_t)s.results[3], (uint32_t)UNWRITTEN);
+    CHECK_EQ((uint32_t)bind_buffers(s, BINDS), (uint32_t)VK_ERROR_OUT_OF_HOST_MEMORY);
+    expect_results(s, VK_ERROR_OUT_OF_HOST_MEMORY);
+    CHECK_EQ((uint32_t)bind_images(s, BINDS), (uint32_t)VK_ERROR_OUT_OF_HOST_MEMORY);
+    expect_results(s, VK_ERROR_OUT_OF_HOST_MEMORY);
+    CHECK_VK(bind_buffers(s, 3)); /* few binds need no host memory */
+    CHECK_EQ((uint32_t)s->results[2], (uint32_t)VK_SUCCESS);
+    CHECK_EQ((uint32_t)s->results[3], (uint32_t)UNWRITTEN);
     *callbacks = usual;
-    end_scene(&s);
 }

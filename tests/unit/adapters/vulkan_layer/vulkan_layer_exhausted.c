@@ -19,109 +19,96 @@ static VkResult try_to_allocate(fv_fixture *f, uint64_t size, VkDeviceMemory *me
     return FV(f, vkAllocateMemory)(f->device, &info, NULL, memory);
 }
 
+#define CASE(name, layout) LAYER_CASE(vulkan_layer_exhausted, name, layout)
+
 /* The budget is an estimate that programs may exceed: the driver does not refuse. */
-UNIT(vulkan_layer_exhausted, above_the_budget_ranges_are_in_pages_too)
+CASE(above_the_budget_ranges_are_in_pages_too, "amd-bar")
 {
-    fv_fixture f;
     VkDeviceMemory memories[COUNT];
-    lf_open_named(&f, "amd-bar");
-    fv_set_budget(f.driver, 0, SMALL_HEAP, 2 * MIB, 0);
+    fv_set_budget(f->driver, 0, SMALL_HEAP, 2 * MIB, 0);
     for (int i = 0; i < COUNT; i++)
-        memories[i] = lf_allocate(&f, 64 * KIB, ITS_TYPE, NULL);
-    CHECK(lf_driver_allocations(&f) <= 16); /* from 1 MiB to a tenth of the bytes */
+        memories[i] = lf_allocate(f, 64 * KIB, ITS_TYPE, NULL);
+    CHECK(lf_driver_allocations(f) <= 16); /* from 1 MiB to a tenth of the bytes */
     for (int i = 0; i < COUNT; i++)
-        CHECK(!lf_is_passed(&f, memories[i]));
+        CHECK(!lf_is_passed(f, memories[i]));
     for (int i = 0; i < COUNT; i++)
-        lf_release(&f, memories[i]);
-    fv_fixture_close(&f);
+        lf_release(f, memories[i]);
 }
 
-UNIT(vulkan_layer_exhausted, a_request_beyond_the_end_of_a_heap_costs_one_call_of_the_driver)
+CASE(a_request_beyond_the_end_of_a_heap_costs_one_call_of_the_driver, "amd-bar")
 {
     enum { MOST = 128, MORE = 640 };
-    fv_fixture f;
     VkDeviceMemory memories[MOST], none;
     int fitting = 0;
-    lf_open_named(&f, "amd-bar");
-    fv_set_capacity(f.driver, 0, SMALL_HEAP, 8 * MIB);
-    while (fitting < MOST && !try_to_allocate(&f, 64 * KIB, &memories[fitting]))
+    fv_set_capacity(f->driver, 0, SMALL_HEAP, 8 * MIB);
+    while (fitting < MOST && !try_to_allocate(f, 64 * KIB, &memories[fitting]))
         fitting++;
     CHECK(fitting > MOST / 4); /* red zones of a checked build take space */
-    uint64_t before = lf_driver_allocations(&f);
+    uint64_t before = lf_driver_allocations(f);
     for (int i = 0; i < MORE; i++)
-        CHECK_EQ((uint32_t)try_to_allocate(&f, 64 * KIB, &none),
+        CHECK_EQ((uint32_t)try_to_allocate(f, 64 * KIB, &none),
                  (uint32_t)VK_ERROR_OUT_OF_DEVICE_MEMORY);
     /* quire, which tries pages of ten sizes, is asked for the first and each 64th */
-    CHECK(lf_driver_allocations(&f) - before <= MORE + 12 * (1 + MORE / 64));
-    lf_release(&f, memories[7]);
-    CHECK_VK(try_to_allocate(&f, 64 * KIB, &memories[7]));
-    CHECK(!lf_is_passed(&f, memories[7]));
+    CHECK(lf_driver_allocations(f) - before <= MORE + 12 * (1 + MORE / 64));
+    lf_release(f, memories[7]);
+    CHECK_VK(try_to_allocate(f, 64 * KIB, &memories[7]));
+    CHECK(!lf_is_passed(f, memories[7]));
     for (int i = 0; i < fitting; i++)
-        lf_release(&f, memories[i]);
-    fv_fixture_close(&f);
+        lf_release(f, memories[i]);
 }
 
 /* A smaller request may still find a gap, and memory that the driver frees is used for pages. */
-UNIT(vulkan_layer_exhausted, pages_follow_when_passed_on_memory_is_freed)
+CASE(pages_follow_when_passed_on_memory_is_freed, "amd-bar")
 {
-    fv_fixture f;
     VkDeviceMemory memory, small;
-    lf_open_named(&f, "amd-bar");
-    fv_set_capacity(f.driver, 0, SMALL_HEAP, 33 * MIB);
-    VkDeviceMemory large = lf_allocate(&f, 32 * MIB, ITS_TYPE, NULL);
-    CHECK(lf_is_passed(&f, large));
-    VkDeviceMemory first = lf_allocate(&f, 64 * KIB, ITS_TYPE, NULL);
-    CHECK(!lf_is_passed(&f, first));
-    CHECK_EQ((uint32_t)try_to_allocate(&f, 2 * MIB, &memory),
+    fv_set_capacity(f->driver, 0, SMALL_HEAP, 33 * MIB);
+    VkDeviceMemory large = lf_allocate(f, 32 * MIB, ITS_TYPE, NULL);
+    CHECK(lf_is_passed(f, large));
+    VkDeviceMemory first = lf_allocate(f, 64 * KIB, ITS_TYPE, NULL);
+    CHECK(!lf_is_passed(f, first));
+    CHECK_EQ((uint32_t)try_to_allocate(f, 2 * MIB, &memory),
              (uint32_t)VK_ERROR_OUT_OF_DEVICE_MEMORY);
-    CHECK_VK(try_to_allocate(&f, 64 * KIB, &small));
-    CHECK(!lf_is_passed(&f, small));
-    lf_release(&f, large);
-    CHECK_VK(try_to_allocate(&f, 2 * MIB, &memory));
-    CHECK(!lf_is_passed(&f, memory));
-    lf_release(&f, memory);
-    lf_release(&f, small);
-    lf_release(&f, first);
-    fv_fixture_close(&f);
+    CHECK_VK(try_to_allocate(f, 64 * KIB, &small));
+    CHECK(!lf_is_passed(f, small));
+    lf_release(f, large);
+    CHECK_VK(try_to_allocate(f, 2 * MIB, &memory));
+    CHECK(!lf_is_passed(f, memory));
+    lf_release(f, memory);
+    lf_release(f, small);
+    lf_release(f, first);
 }
 
 /* Memory that is freed without a call of the program, by another process for example. */
-UNIT(vulkan_layer_exhausted, pages_follow_when_memory_is_freed_unseen)
+CASE(pages_follow_when_memory_is_freed_unseen, "amd-bar")
 {
     enum { MORE = 66 };
-    fv_fixture f;
     VkDeviceMemory memory, more[MORE];
-    lf_open_named(&f, "amd-bar");
-    fv_set_capacity(f.driver, 0, SMALL_HEAP, 1);
-    CHECK_EQ((uint32_t)try_to_allocate(&f, 64 * KIB, &memory),
+    fv_set_capacity(f->driver, 0, SMALL_HEAP, 1);
+    CHECK_EQ((uint32_t)try_to_allocate(f, 64 * KIB, &memory),
              (uint32_t)VK_ERROR_OUT_OF_DEVICE_MEMORY);
-    fv_set_capacity(f.driver, 0, SMALL_HEAP, 0);
+    fv_set_capacity(f->driver, 0, SMALL_HEAP, 0);
     for (int i = 0; i < MORE; i++)
-        CHECK_VK(try_to_allocate(&f, 64 * KIB, &more[i]));
-    CHECK(!lf_is_passed(&f, more[MORE - 1]));
+        CHECK_VK(try_to_allocate(f, 64 * KIB, &more[i]));
+    CHECK(!lf_is_passed(f, more[MORE - 1]));
     for (int i = 0; i < MORE; i++)
-        lf_release(&f, more[i]);
-    fv_fixture_close(&f);
+        lf_release(f, more[i]);
 }
 
 /* Empty pages of another memory type of the heap make space for what the driver must serve. */
-UNIT(vulkan_layer_exhausted, empty_pages_are_destroyed_for_passed_on_memory)
+CASE(empty_pages_are_destroyed_for_passed_on_memory, "amd-bar")
 {
-    fv_fixture f;
     VkDeviceMemory memory;
-    lf_open_named(&f, "amd-bar");
-    fv_set_capacity(f.driver, 0, SMALL_HEAP, 32 * MIB);
-    lf_release(&f, lf_allocate(&f, 64 * KIB, 4, NULL));
-    CHECK_EQ(fv_live(f.driver, FV_MEMORY), 1);
-    CHECK_VK(try_to_allocate(&f, 32 * MIB, &memory));
-    CHECK_EQ(fv_live(f.driver, FV_MEMORY), 1);
-    uint64_t before = lf_driver_allocations(&f);
+    fv_set_capacity(f->driver, 0, SMALL_HEAP, 32 * MIB);
+    lf_release(f, lf_allocate(f, 64 * KIB, 4, NULL));
+    CHECK_EQ(fv_live(f->driver, FV_MEMORY), 1);
+    CHECK_VK(try_to_allocate(f, 32 * MIB, &memory));
+    CHECK_EQ(fv_live(f->driver, FV_MEMORY), 1);
+    uint64_t before = lf_driver_allocations(f);
     VkDeviceMemory none;
-    CHECK_EQ((uint32_t)try_to_allocate(&f, 32 * MIB, &none),
+    CHECK_EQ((uint32_t)try_to_allocate(f, 32 * MIB, &none),
              (uint32_t)VK_ERROR_OUT_OF_DEVICE_MEMORY);
-    CHECK_EQ(lf_driver_allocations(&f), before + 1); /* no page is left to destroy */
-    lf_release(&f, memory);
-    fv_fixture_close(&f);
+    CHECK_EQ(lf_driver_allocations(f), before + 1); /* no page is left to destroy */
+    lf_release(f, memory);
 }
 
 /* ---- what another thread does during a call of the driver ------------------------------------ */

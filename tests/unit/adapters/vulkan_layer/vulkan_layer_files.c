@@ -42,16 +42,6 @@ static void remove_folder(void)
     CHECK(!rmdir(folder));
 }
 
-static const char *read_all(const char *path)
-{
-    static char text[16384];
-    FILE *file = fopen(path, "r");
-    CHECK(file != NULL);
-    text[fread(text, 1, sizeof text - 1, file)] = 0;
-    fclose(file);
-    return text;
-}
-
 static void make_victim(const char *link_name)
 {
     FILE *file = fopen(in_folder("victim"), "w");
@@ -92,8 +82,8 @@ UNIT_ALONE(vulkan_layer_files, the_interim_file_is_no_link)
     snprintf(name, sizeof name, "statistics.%ld-1.partial.new", (long)getpid());
     make_victim(name);
     CHECK_STR(live(), "");
-    CHECK_STR(read_all(in_folder("victim")), "precious");
-    CHECK_HAS(read_all(in_folder("statistics")), "never freed\n");
+    CHECK_STR(lf_read(in_folder("victim")), "precious");
+    CHECK_HAS(lf_read(in_folder("statistics")), "never freed\n");
     remove_folder();
 }
 
@@ -106,7 +96,7 @@ UNIT_ALONE(vulkan_layer_files, the_trace_of_a_second_device_is_no_link)
     const char *said = live();
     CHECK_HAS(said, "/trace.2 cannot be written");
     CHECK_EQ(lines_in(said), 1);
-    CHECK_STR(read_all(in_folder("victim")), "precious");
+    CHECK_STR(lf_read(in_folder("victim")), "precious");
     remove_folder();
 }
 
@@ -120,8 +110,8 @@ UNIT_ALONE(vulkan_layer_files, the_named_files_can_be_links)
     CHECK(!symlink(in_folder("a"), in_folder("statistics")));
     CHECK(!symlink(in_folder("b"), in_folder("trace")));
     CHECK_STR(live(), "");
-    CHECK_HAS(read_all(in_folder("a")), "never freed\n");
-    CHECK_HAS(read_all(in_folder("b")), "alloc,1,");
+    CHECK_HAS(lf_read(in_folder("a")), "never freed\n");
+    CHECK_HAS(lf_read(in_folder("b")), "alloc,1,");
     remove_folder();
 }
 

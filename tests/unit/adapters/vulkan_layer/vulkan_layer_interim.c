@@ -65,21 +65,10 @@ static void remove_files(const files *in)
     CHECK(!rmdir(in->folder));
 }
 
-static const char *read_all(const char *path)
-{
-    static char text[TEXT];
-    FILE *file = fopen(path, "r");
-    CHECK(file != NULL);
-    size_t size = fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    text[size] = 0;
-    return text;
-}
-
 static int count_of(const char *path, const char *part)
 {
     int found = 0;
-    for (const char *text = strstr(read_all(path), part); text; text = strstr(text + 1, part))
+    for (const char *text = strstr(lf_read(path), part); text; text = strstr(text + 1, part))
         found++;
     return found;
 }
@@ -96,7 +85,7 @@ static uint64_t number_in(const char *text, const char *key)
 
 static uint64_t number(const char *path, const char *key)
 {
-    return number_in(read_all(path), key);
+    return number_in(lf_read(path), key);
 }
 
 /* Allocates memory, frees the last `freed` objects and ends. */
@@ -179,7 +168,7 @@ UNIT_ALONE(vulkan_layer_interim, the_file_is_complete_at_every_moment)
         struct stat found;
         size_t count = find_interim(&in); /* two while it is replaced; the complete one is first */
         if (count && !stat(in.interim, &found) && found.st_size) {
-            const char *text = read_all(in.interim);
+            const char *text = lf_read(in.interim);
             CHECK_EQ(strncmp(text, "VK_LAYER_QUIRE_suballocate: device 1", 36), 0);
             CHECK_HAS(text, "never freed\n");
             complete++;
@@ -190,7 +179,7 @@ UNIT_ALONE(vulkan_layer_interim, the_file_is_complete_at_every_moment)
     CHECK(waitpid(child, &status, 0) == child);
     CHECK_EQ(complete, READS);
     find_interim(&in);
-    CHECK_HAS(read_all(in.interim), "never freed\n");
+    CHECK_HAS(lf_read(in.interim), "never freed\n");
     remove_files(&in);
 }
 
@@ -363,7 +352,7 @@ UNIT_ALONE(vulkan_layer_interim, a_file_with_the_same_name_stays)
     CHECK_EQ(find_interim(&in), 5);
     fv_fixture_close(&f);
     CHECK_EQ(find_interim(&in), 4);
-    CHECK_STR(read_all(in.interim), "theirs");
+    CHECK_STR(lf_read(in.interim), "theirs");
     remove_files(&in);
 }
 

@@ -11,17 +11,6 @@
 
 /* ---- settings, statistics, trace ------------------------------------------------------------- */
 
-static char *read_all(const char *path)
-{
-    static char text[16384];
-    FILE *file = fopen(path, "r");
-    CHECK(file != NULL);
-    size_t size = fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    text[size] = 0;
-    return text;
-}
-
 UNIT_ALONE(vulkan_layer_settings, settings_change_pages_and_thresholds)
 {
     fv_fixture f;
@@ -43,7 +32,7 @@ UNIT_ALONE(vulkan_layer_settings, settings_change_pages_and_thresholds)
         lf_release(&f, memories[i]);
     CHECK_EQ(fv_live(f.driver, FV_MEMORY), 5); /* retained */
     fv_fixture_close(&f);
-    const char *text = read_all(path);
+    const char *text = lf_read(path);
     CHECK_HAS(text, "\"client_allocations\":41");
     CHECK_HAS(text, "\"driver_allocations\":6");
     CHECK_HAS(text, "\"never_freed\":0");
@@ -66,7 +55,7 @@ UNIT_ALONE(vulkan_layer_settings, statistics_count_the_bytes_that_the_program_re
     for (int i = 0; i < COUNT; i++)
         lf_release(&f, memories[i]);
     fv_fixture_close(&f);
-    const char *text = read_all(path);
+    const char *text = lf_read(path);
     CHECK_HAS(text, "\"peak_requested_bytes\":200100,\n\"outcomes\"");
     CHECK_HAS(text, "\"peak_requested_bytes\":200100,\"peak_reserved_bytes\"");
     remove(path);
@@ -112,7 +101,7 @@ UNIT_ALONE(vulkan_layer_settings, a_file_for_statistics_requests_them)
     lf_open_named(&f, "amd-bar");
     lf_release(&f, lf_allocate(&f, 1000, 0, NULL));
     fv_fixture_close(&f);
-    CHECK_HAS(read_all(path), "\n  1 allocation of the program, 1 of the driver: 1 page and 0");
+    CHECK_HAS(lf_read(path), "\n  1 allocation of the program, 1 of the driver: 1 page and 0");
     remove(path);
 }
 
@@ -147,7 +136,7 @@ UNIT_ALONE(vulkan_layer_settings, the_trace_of_a_program_can_be_replayed)
     lf_release(&f, b);
     lf_allocate(&f, 10, 0, NULL);
     fv_fixture_close(&f);
-    const char *text = read_all(path);
+    const char *text = lf_read(path);
     CHECK_OK(quire_trace_parse(path, text, strlen(text), unit_memory(), &trace));
     CHECK_OK(quire_trace_get_info(trace, &info));
     CHECK_EQ(info.alloc_count, 3);
@@ -158,37 +147,34 @@ UNIT_ALONE(vulkan_layer_settings, the_trace_of_a_program_can_be_replayed)
     remove(path);
 }
 
+#define CASE(name, layout) LAYER_CASE(vulkan_layer_settings, name, layout)
+
 /* ---- the chain ------------------------------------------------------------------------------- */
 
-UNIT(vulkan_layer_settings, functions_that_the_next_layer_lacks_are_not_offered)
+CASE(functions_that_the_next_layer_lacks_are_not_offered, "amd-bar")
 {
-    fv_fixture f;
-    lf_open_named(&f, "amd-bar");
-    CHECK(f.get_of_device(f.device, "vkAllocateMemory") != NULL);
-    CHECK(f.get_of_device(f.device, "vkBindBufferMemory2KHR") != NULL);
-    CHECK(f.get_of_device(f.device, "vkMapMemory2KHR") == NULL);
-    CHECK(f.get_of_device(f.device, "vkBindVideoSessionMemoryKHR") == NULL);
-    CHECK(f.get_of_device(f.device, "vkNoSuchThing") == NULL);
-    CHECK(f.get(f.instance, "vkAllocateMemory") == f.get_of_device(f.device, "vkAllocateMemory"));
-    CHECK(f.get(f.instance, "vkNoSuchThing") == NULL);
-    fv_fixture_close(&f);
+    CHECK(f->get_of_device(f->device, "vkAllocateMemory") != NULL);
+    CHECK(f->get_of_device(f->device, "vkBindBufferMemory2KHR") != NULL);
+    CHECK(f->get_of_device(f->device, "vkMapMemory2KHR") == NULL);
+    CHECK(f->get_of_device(f->device, "vkBindVideoSessionMemoryKHR") == NULL);
+    CHECK(f->get_of_device(f->device, "vkNoSuchThing") == NULL);
+    CHECK(f->get(f->instance, "vkAllocateMemory") ==
+          f->get_of_device(f->device, "vkAllocateMemory"));
+    CHECK(f->get(f->instance, "vkNoSuchThing") == NULL);
 }
 
 /* Functions and structs of later versions: what the layer does not know is the driver's. */
-UNIT(vulkan_layer_settings, functions_and_structs_that_the_layer_does_not_know_are_the_drivers)
+CASE(functions_and_structs_that_the_layer_does_not_know_are_the_drivers, "amd-bar")
 {
     static const char *const FUNCTIONS[] = {"vkCreateSampler", "vkCreateBuffer", "vkQueueSubmit"};
-    fv_fixture f;
-    lf_open_named(&f, "amd-bar");
-    PFN_vkGetInstanceProcAddr driver = fv_door(f.driver);
+    PFN_vkGetInstanceProcAddr driver = fv_door(f->driver);
     PFN_vkGetDeviceProcAddr of_device =
-        (PFN_vkGetDeviceProcAddr)driver(f.instance, "vkGetDeviceProcAddr");
+        (PFN_vkGetDeviceProcAddr)driver(f->instance, "vkGetDeviceProcAddr");
     for (size_t i = 0; i < sizeof FUNCTIONS / sizeof *FUNCTIONS; i++)
-        CHECK(f.get_of_device(f.device, FUNCTIONS[i]) == of_device(f.device, FUNCTIONS[i]));
+        CHECK(f->get_of_device(f->device, FUNCTIONS[i]) == of_device(f->device, FUNCTIONS[i]));
     const VkBaseInStructure unknown = {.sType = (VkStructureType)1999999999};
-    fv_allow(f.driver, "fv-chain");
-    lf_expect_passed(&f, 1000, 0, &unknown);
-    fv_fixture_close(&f);
+    fv_allow(f->driver, "fv-chain");
+    lf_expect_passed(f, 1000, 0, &unknown);
 }
 
 /* quire needs 1.1: the layer requests it. If a function of 1.1 is missing the layer is not

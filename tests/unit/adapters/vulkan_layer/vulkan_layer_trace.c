@@ -15,17 +15,6 @@
 #include "tests/support/layer_fixture.h"
 #include "tests/support/unit.h"
 
-static const char *read_all(const char *path)
-{
-    static char text[16384];
-    FILE *file = fopen(path, "r");
-    CHECK(file != NULL);
-    size_t size = fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    text[size] = 0;
-    return text;
-}
-
 static int count(const char *text, const char *part)
 {
     int found = 0;
@@ -49,9 +38,9 @@ UNIT_ALONE(vulkan_layer_trace, rows_are_in_the_file_before_the_device_ends)
     char path[] = "/tmp/quire-layer-XXXXXX";
     open_traced(&f, path);
     VkDeviceMemory a = lf_allocate(&f, 1000, 0, NULL);
-    CHECK_EQ(count(read_all(path), "alloc,"), 1);
+    CHECK_EQ(count(lf_read(path), "alloc,"), 1);
     lf_release(&f, a);
-    CHECK_EQ(count(read_all(path), "free,"), 1);
+    CHECK_EQ(count(lf_read(path), "free,"), 1);
     fv_fixture_close(&f);
     remove(path);
 }
@@ -72,7 +61,7 @@ UNIT_ALONE(vulkan_layer_trace, a_forked_child_writes_nothing)
     CHECK(child_was_well(made));
     lf_release(&f, a);
     fv_fixture_close(&f);
-    const char *text = read_all(path);
+    const char *text = lf_read(path);
     CHECK_EQ(count(text, "op,"), 1);
     CHECK_EQ(count(text, "alloc,"), 1);
     CHECK_EQ(count(text, "free,"), 1);
@@ -109,9 +98,9 @@ UNIT_ALONE(vulkan_layer_trace, a_file_of_another_process_is_left_alone)
     lf_open_named(&f, "amd-bar");
     lf_release(&f, lf_allocate(&f, 1000, 0, NULL));
     fv_fixture_close(&f);
-    CHECK_STR(read_all(path), "theirs");
+    CHECK_STR(lf_read(path), "theirs");
     snprintf(own, sizeof own, "%s.%ld", path, (long)getpid());
-    CHECK_EQ(count(read_all(own), "op,"), 1);
+    CHECK_EQ(count(lf_read(own), "op,"), 1);
     close(other);
     remove(path);
     remove(own);
