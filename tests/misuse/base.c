@@ -9,10 +9,6 @@
 #include "tests/support/state.h"
 #include "tests/support/streams.h"
 
-#define INVALID QUIRE_ERROR_INVALID_ARGUMENT
-#define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
-#define OUTSIDE QUIRE_ERROR_OUT_OF_RANGE
-
 static bench b;
 static quire_memory *device_only, *visible;
 static quire_allocation live, remote, stale;
@@ -57,21 +53,21 @@ static void six_mistakes(void)
     quire_allocation made;
     void *p;
     begin(true);
-    REFUSED_OUT(&b, QUIRE_ERROR_NOT_HOST_VISIBLE, p, quire_map(device_only, remote, &p));
+    REFUSE_OUT(NOT_VISIBLE, p, quire_map(device_only, remote, &p));
     keep_message(messages, 0);
-    REFUSED(&b, QUIRE_ERROR_STALE_HANDLE, quire_free(visible, stale));
+    REFUSE(STALE, quire_free(visible, stale));
     keep_message(messages, 1);
-    REFUSED(&b, QUIRE_ERROR_FOREIGN_HANDLE, quire_free(visible, remote));
+    REFUSE(FOREIGN, quire_free(visible, remote));
     keep_message(messages, 2);
-    REFUSED_OUT(&b, INVALID, made,
-                quire_allocate(visible, &(quire_allocation_options){.size = 0}, &made));
+    REFUSE_OUT(INVALID, made,
+               quire_allocate(visible, &(quire_allocation_options){.size = 0}, &made));
     keep_message(messages, 3);
-    REFUSED_OUT(
-        &b, INVALID, made,
+    REFUSE_OUT(
+        INVALID, made,
         quire_allocate(visible, &(quire_allocation_options){.size = 1, .alignment = 3}, &made));
     keep_message(messages, 4);
-    REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, made,
-                quire_allocate(visible, &(quire_allocation_options){.size = UINT64_MAX}, &made));
+    REFUSE_OUT(NO_MEMORY, made,
+               quire_allocate(visible, &(quire_allocation_options){.size = UINT64_MAX}, &made));
     keep_message(messages, 5);
     bench_end(&b);
 }
@@ -100,12 +96,14 @@ static void results(void)
 static void refuse_kind(quire_result code, quire_kind_request request)
 {
     uint32_t kind;
-    REFUSED_OUT(&b, code, kind, quire_device_choose_kind(b.device, &request, &kind));
+    REFUSE_OUT(code, kind, quire_device_choose_kind(b.device, &request, &kind));
 }
+
+#define BAD_KIND(code, ...) refuse_kind(code, (quire_kind_request){__VA_ARGS__})
 
 static void refuse_intent(quire_result code, quire_intent intent)
 {
-    refuse_kind(code, (quire_kind_request){.intent = intent});
+    BAD_KIND(code, .intent = intent);
 }
 
 static void choosing_kinds(void)
@@ -113,25 +111,25 @@ static void choosing_kinds(void)
     const quire_kind_request request = {0};
     uint32_t kind;
     begin(true);
-    REFUSED_OUT(&b, INVALID, kind, quire_device_choose_kind(NULL, &request, &kind));
-    REFUSED_OUT(&b, INVALID, kind, quire_device_choose_kind(b.device, NULL, &kind));
-    REFUSED(&b, INVALID, quire_device_choose_kind(b.device, &request, NULL));
-    refuse_kind(INVALID, (quire_kind_request){.required = 0x200});
-    refuse_kind(INVALID, (quire_kind_request){.preferred = UINT32_C(1) << 31});
-    refuse_kind(INVALID, (quire_kind_request){.avoided = UINT32_MAX});
-    refuse_kind(INVALID, (quire_kind_request){.required = 1, .avoided = 1});
-    refuse_kind(INVALID, (quire_kind_request){.preferred = 2, .avoided = 2});
-    refuse_kind(INVALID, (quire_kind_request){.required = 1, .preferred = 2, .exact = true});
-    refuse_kind(INVALID, (quire_kind_request){.required = 1, .avoided = 2, .exact = true});
-    refuse_kind(UNSUPPORTED, (quire_kind_request){.required = QUIRE_PROTECTED});
-    refuse_kind(UNSUPPORTED, (quire_kind_request){.required = 2, .exact = true});
-    refuse_kind(UNSUPPORTED, (quire_kind_request){.mask = UINT32_C(1) << 31});
+    REFUSE_OUT(INVALID, kind, quire_device_choose_kind(NULL, &request, &kind));
+    REFUSE_OUT(INVALID, kind, quire_device_choose_kind(b.device, NULL, &kind));
+    REFUSE(INVALID, quire_device_choose_kind(b.device, &request, NULL));
+    BAD_KIND(INVALID, .required = 0x200);
+    BAD_KIND(INVALID, .preferred = UINT32_C(1) << 31);
+    BAD_KIND(INVALID, .avoided = UINT32_MAX);
+    BAD_KIND(INVALID, .required = 1, .avoided = 1);
+    BAD_KIND(INVALID, .preferred = 2, .avoided = 2);
+    BAD_KIND(INVALID, .required = 1, .preferred = 2, .exact = true);
+    BAD_KIND(INVALID, .required = 1, .avoided = 2, .exact = true);
+    BAD_KIND(UNSUPPORTED, .required = QUIRE_PROTECTED);
+    BAD_KIND(UNSUPPORTED, .required = 2, .exact = true);
+    BAD_KIND(UNSUPPORTED, .mask = UINT32_C(1) << 31);
     for (int i = 0; i < 4; i++) {
         quire_kind_request later = {.intent = 0};
         later.unused[i] = 1;
         refuse_kind(INVALID, later);
     }
-    refuse_kind(INVALID, (quire_kind_request){.intent = QUIRE_INTENT_DEVICE, .required = 1});
+    BAD_KIND(INVALID, .intent = QUIRE_INTENT_DEVICE, .required = 1);
     refuse_intent(INVALID, 0x20);
     refuse_intent(INVALID, QUIRE_INTENT_UPLOAD | QUIRE_INTENT_HOST_READ);
     refuse_intent(UNSUPPORTED, QUIRE_INTENT_EXPORT);
@@ -144,10 +142,10 @@ static void devices(void)
     quire_device *none = NULL, *busy;
     begin(true);
     busy = b.device;
-    REFUSED_OUT(&b, INVALID, info, quire_device_get_info(NULL, &info));
-    REFUSED(&b, INVALID, quire_device_get_info(b.device, NULL));
-    REFUSED(&b, INVALID, quire_device_destroy(NULL));
-    REFUSED(&b, QUIRE_ERROR_BUSY, quire_device_destroy(&busy));
+    REFUSE_OUT(INVALID, info, quire_device_get_info(NULL, &info));
+    REFUSE(INVALID, quire_device_get_info(b.device, NULL));
+    REFUSE(INVALID, quire_device_destroy(NULL));
+    REFUSE(BUSY, quire_device_destroy(&busy));
     CHECK(busy == b.device);
     CHECK_OK(quire_device_destroy(&none));
     const quire_memory_flags unknown[] = {0, 3, 0x200, UINT32_MAX};
@@ -163,13 +161,13 @@ static void budgets(void)
     const uint32_t heaps[] = {2, 16, UINT32_MAX};
     quire_budget_info info;
     begin(true);
-    REFUSED_OUT(&b, INVALID, info, quire_device_get_budget(NULL, 0, &info));
-    REFUSED(&b, INVALID, quire_device_get_budget(b.device, 0, NULL));
-    REFUSED(&b, INVALID, quire_device_set_heap_limit(NULL, 0, 1));
-    REFUSED(&b, INVALID, quire_device_set_page_limit(NULL, 1));
+    REFUSE_OUT(INVALID, info, quire_device_get_budget(NULL, 0, &info));
+    REFUSE(INVALID, quire_device_get_budget(b.device, 0, NULL));
+    REFUSE(INVALID, quire_device_set_heap_limit(NULL, 0, 1));
+    REFUSE(INVALID, quire_device_set_page_limit(NULL, 1));
     for (int i = 0; i < 3; i++) {
-        REFUSED_OUT(&b, OUTSIDE, info, quire_device_get_budget(b.device, heaps[i], &info));
-        REFUSED(&b, OUTSIDE, quire_device_set_heap_limit(b.device, heaps[i], 1));
+        REFUSE_OUT(OUTSIDE, info, quire_device_get_budget(b.device, heaps[i], &info));
+        REFUSE(OUTSIDE, quire_device_set_heap_limit(b.device, heaps[i], 1));
     }
     bench_end(&b);
 }
@@ -190,7 +188,7 @@ static const quire_host_memory half = {.allocate = one_sided};
 static void refuse_other(quire_result code)
 {
     quire_device *device;
-    REFUSED_OUT(&b, code, device, quire_device_create(&other.table, &other, NULL, &device));
+    REFUSE_OUT(code, device, quire_device_create(&other.table, &other, NULL, &device));
     CHECK(!other.ended);
     fake_init(&other);
 }
@@ -198,8 +196,8 @@ static void refuse_other(quire_result code)
 static void tables(void)
 {
     quire_device *device;
-    REFUSED_OUT(&b, INVALID, device, quire_device_create(NULL, &other, NULL, &device));
-    REFUSED(&b, INVALID, quire_device_create(&other.table, &other, NULL, NULL));
+    REFUSE_OUT(INVALID, device, quire_device_create(NULL, &other, NULL, &device));
+    REFUSE(INVALID, quire_device_create(&other.table, &other, NULL, NULL));
     other.table.size = 0, refuse_other(INVALID);
     other.table.size = offsetof(quire_backend, page_destroy), refuse_other(INVALID);
     other.table.name = NULL, refuse_other(INVALID);
@@ -271,12 +269,11 @@ static void device_options(void)
 {
     quire_device *device;
     quire_device_options options = {.host_memory = &half};
-    REFUSED_OUT(&b, INVALID, device, quire_device_create(&other.table, &other, &options, &device));
+    REFUSE_OUT(INVALID, device, quire_device_create(&other.table, &other, &options, &device));
     for (int i = 0; i < 4; i++) {
         options = (quire_device_options){0};
         options.unused[i] = 1;
-        REFUSED_OUT(&b, INVALID, device,
-                    quire_device_create(&other.table, &other, &options, &device));
+        REFUSE_OUT(INVALID, device, quire_device_create(&other.table, &other, &options, &device));
     }
     HARMLESS(&b, quire_device_backend(NULL));
     HARMLESS(&b, quire_device_state(NULL));
@@ -285,21 +282,19 @@ static void device_options(void)
     CHECK(!quire_memory_device(NULL));
     HARMLESS(&b, quire_memory_kind(NULL));
     CHECK_EQ(quire_memory_kind(NULL), 0);
-    REFUSED(&b, QUIRE_ERROR_BUSY, quire_backend_fail(QUIRE_ERROR_BUSY, -5, "%s", "busy"));
+    REFUSE(BUSY, quire_backend_fail(BUSY, -5, "%s", "busy"));
     CHECK_EQ(quire_last_native_code(), -5);
 }
 
 static void native_sides(void)
 {
     quire_native native;
-    REFUSED_OUT(&b, INVALID, native, quire_allocation_get_native(NULL, live, &native));
-    REFUSED(&b, INVALID, quire_allocation_get_native(visible, live, NULL));
-    REFUSED_OUT(&b, INVALID, native,
-                quire_allocation_get_native(visible, (quire_allocation){0}, &native));
-    REFUSED_OUT(&b, QUIRE_ERROR_STALE_HANDLE, native,
-                quire_allocation_get_native(visible, stale, &native));
-    REFUSED_OUT(&b, QUIRE_ERROR_FOREIGN_HANDLE, native,
-                quire_allocation_get_native(visible, remote, &native));
+    REFUSE_OUT(INVALID, native, quire_allocation_get_native(NULL, live, &native));
+    REFUSE(INVALID, quire_allocation_get_native(visible, live, NULL));
+    REFUSE_OUT(INVALID, native,
+               quire_allocation_get_native(visible, (quire_allocation){0}, &native));
+    REFUSE_OUT(STALE, native, quire_allocation_get_native(visible, stale, &native));
+    REFUSE_OUT(FOREIGN, native, quire_allocation_get_native(visible, remote, &native));
 }
 
 /* Memory that a backend imports and attaches. */
@@ -307,22 +302,22 @@ static void holds(void)
 {
     const quire_allocation none = {0};
     quire_attachment attachment = {.name = "nothing"};
-    REFUSED(&b, INVALID, quire_allocation_hold(NULL, live));
-    REFUSED(&b, INVALID, quire_allocation_hold(visible, none));
-    REFUSED(&b, QUIRE_ERROR_STALE_HANDLE, quire_allocation_hold(visible, stale));
-    REFUSED(&b, QUIRE_ERROR_FOREIGN_HANDLE, quire_allocation_hold(visible, remote));
+    REFUSE(INVALID, quire_allocation_hold(NULL, live));
+    REFUSE(INVALID, quire_allocation_hold(visible, none));
+    REFUSE(STALE, quire_allocation_hold(visible, stale));
+    REFUSE(FOREIGN, quire_allocation_hold(visible, remote));
     uint32_t maps = 1;
-    REFUSED(&b, INVALID, quire_allocation_get_map_count(NULL, live, &maps));
-    REFUSED(&b, INVALID, quire_allocation_get_map_count(visible, live, NULL));
-    REFUSED(&b, INVALID, quire_allocation_get_map_count(visible, none, &maps));
-    REFUSED(&b, QUIRE_ERROR_STALE_HANDLE, quire_allocation_get_map_count(visible, stale, &maps));
-    REFUSED(&b, QUIRE_ERROR_FOREIGN_HANDLE, quire_allocation_get_map_count(visible, remote, &maps));
+    REFUSE(INVALID, quire_allocation_get_map_count(NULL, live, &maps));
+    REFUSE(INVALID, quire_allocation_get_map_count(visible, live, NULL));
+    REFUSE(INVALID, quire_allocation_get_map_count(visible, none, &maps));
+    REFUSE(STALE, quire_allocation_get_map_count(visible, stale, &maps));
+    REFUSE(FOREIGN, quire_allocation_get_map_count(visible, remote, &maps));
     CHECK_EQ(maps, 0);
-    REFUSED(&b, INVALID, quire_allocation_release(NULL, live));
-    REFUSED(&b, INVALID, quire_allocation_release(visible, none));
-    REFUSED(&b, QUIRE_ERROR_STALE_HANDLE, quire_allocation_release(visible, stale));
-    REFUSED(&b, QUIRE_ERROR_FOREIGN_HANDLE, quire_allocation_release(visible, remote));
-    REFUSED(&b, QUIRE_ERROR_WRONG_STATE, quire_allocation_release(visible, live));
+    REFUSE(INVALID, quire_allocation_release(NULL, live));
+    REFUSE(INVALID, quire_allocation_release(visible, none));
+    REFUSE(STALE, quire_allocation_release(visible, stale));
+    REFUSE(FOREIGN, quire_allocation_release(visible, remote));
+    REFUSE(WRONG_STATE, quire_allocation_release(visible, live));
     HARMLESS(&b, quire_memory_attach(NULL, &attachment));
     HARMLESS(&b, quire_memory_attach(visible, NULL));
     HARMLESS(&b, quire_memory_detach(NULL, &attachment));
@@ -335,11 +330,9 @@ static void refuse_object(quire_memory *memory, const quire_object_options *opti
     quire_memory *place;
     uint32_t chosen;
     quire_device *device = memory ? b.device : NULL;
-    REFUSED_OUT(&b, INVALID, made, quire_object_create(memory, options, &made));
-    REFUSED_OUT(&b, INVALID, made,
-                quire_object_create_fallback(&memory, 1, options, &chosen, &made));
-    REFUSED_OUT(&b, INVALID, made,
-                quire_device_object_create(device, NULL, options, &place, &made));
+    REFUSE_OUT(INVALID, made, quire_object_create(memory, options, &made));
+    REFUSE_OUT(INVALID, made, quire_object_create_fallback(&memory, 1, options, &chosen, &made));
+    REFUSE_OUT(INVALID, made, quire_device_object_create(device, NULL, options, &place, &made));
     CHECK(!place);
 }
 
@@ -361,35 +354,33 @@ static void described(void)
         refuse_object(visible, &bad[i]);
     refuse_object(NULL, &good);
     refuse_object(visible, NULL);
-    REFUSED(&b, INVALID, quire_object_create(visible, &good, NULL));
+    REFUSE(INVALID, quire_object_create(visible, &good, NULL));
     uint32_t chosen = 77;
-    REFUSED(&b, INVALID, quire_object_create_fallback(&visible, 1, &good, &chosen, NULL));
-    REFUSED_OUT(&b, INVALID, made, quire_object_create_fallback(&visible, 1, &good, NULL, &made));
-    REFUSED_OUT(&b, INVALID, made,
-                quire_object_create_fallback(&visible, 0, &good, &chosen, &made));
-    REFUSED_OUT(&b, INVALID, made, quire_object_create_fallback(NULL, 1, &good, &chosen, &made));
+    REFUSE(INVALID, quire_object_create_fallback(&visible, 1, &good, &chosen, NULL));
+    REFUSE_OUT(INVALID, made, quire_object_create_fallback(&visible, 1, &good, NULL, &made));
+    REFUSE_OUT(INVALID, made, quire_object_create_fallback(&visible, 0, &good, &chosen, &made));
+    REFUSE_OUT(INVALID, made, quire_object_create_fallback(NULL, 1, &good, &chosen, &made));
     CHECK_EQ(chosen, 0);
-    REFUSED_OUT(&b, INVALID, memory,
-                quire_device_object_create(b.device, NULL, &good, &memory, NULL));
-    REFUSED_OUT(&b, INVALID, made, quire_device_object_create(b.device, NULL, &good, NULL, &made));
+    REFUSE_OUT(INVALID, memory, quire_device_object_create(b.device, NULL, &good, &memory, NULL));
+    REFUSE_OUT(INVALID, made, quire_device_object_create(b.device, NULL, &good, NULL, &made));
     const quire_page_extra extra = {.pointer = &b};
     const quire_memory_options unknown = {.unused = {1}};
-    REFUSED_OUT(&b, INVALID, memory, quire_memory_create_with(NULL, NULL, extra, &memory));
-    REFUSED_OUT(&b, INVALID, memory, quire_memory_create_with(b.device, &unknown, extra, &memory));
-    REFUSED(&b, INVALID, quire_memory_create_with(b.device, NULL, extra, NULL));
+    REFUSE_OUT(INVALID, memory, quire_memory_create_with(NULL, NULL, extra, &memory));
+    REFUSE_OUT(INVALID, memory, quire_memory_create_with(b.device, &unknown, extra, &memory));
+    REFUSE(INVALID, quire_memory_create_with(b.device, NULL, extra, NULL));
     quire_stream *stream;
-    REFUSED_OUT(&b, INVALID, stream, quire_stream_wrap(NULL, &bytes, NULL, &stream));
-    REFUSED_OUT(&b, INVALID, stream, quire_stream_wrap(b.device, NULL, NULL, &stream));
-    REFUSED(&b, INVALID, quire_stream_wrap(b.device, &bytes, NULL, NULL));
-    REFUSED_OUT(&b, UNSUPPORTED, stream, quire_stream_wrap(b.device, &bytes, NULL, &stream));
+    REFUSE_OUT(INVALID, stream, quire_stream_wrap(NULL, &bytes, NULL, &stream));
+    REFUSE_OUT(INVALID, stream, quire_stream_wrap(b.device, NULL, NULL, &stream));
+    REFUSE(INVALID, quire_stream_wrap(b.device, &bytes, NULL, NULL));
+    REFUSE_OUT(UNSUPPORTED, stream, quire_stream_wrap(b.device, &bytes, NULL, &stream));
     HARMLESS(&b, quire_stream_native(NULL));
-    REFUSED_OUT(&b, INVALID, made, quire_page_adopt(NULL, &bytes, &options, &made));
-    REFUSED_OUT(&b, INVALID, made, quire_page_adopt(visible, NULL, &options, &made));
-    REFUSED_OUT(&b, INVALID, made, quire_page_adopt(visible, &bytes, NULL, &made));
-    REFUSED(&b, INVALID, quire_page_adopt(visible, &bytes, &options, NULL));
+    REFUSE_OUT(INVALID, made, quire_page_adopt(NULL, &bytes, &options, &made));
+    REFUSE_OUT(INVALID, made, quire_page_adopt(visible, NULL, &options, &made));
+    REFUSE_OUT(INVALID, made, quire_page_adopt(visible, &bytes, NULL, &made));
+    REFUSE(INVALID, quire_page_adopt(visible, &bytes, &options, NULL));
     CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.capture = true}, &stream));
     const quire_allocation_options ordered = {.size = options.size, .stream = stream};
-    REFUSED_OUT(&b, INVALID, made, quire_page_adopt(visible, &bytes, &ordered, &made));
+    REFUSE_OUT(INVALID, made, quire_page_adopt(visible, &bytes, &ordered, &made));
     CHECK_OK(quire_stream_destroy(&stream));
 }
 
@@ -427,13 +418,13 @@ static void poor_backends(void)
     quire_requirements needs;
     begin_poor();
     quire_allocation made, there = b.held[0].allocation;
-    REFUSED(&b, UNSUPPORTED, quire_write(b.memory, there, 0, data, 1));
-    REFUSED(&b, UNSUPPORTED, quire_read(b.memory, there, 0, data, 1));
-    REFUSED_OUT(
-        &b, UNSUPPORTED, made,
+    REFUSE(UNSUPPORTED, quire_write(b.memory, there, 0, data, 1));
+    REFUSE(UNSUPPORTED, quire_read(b.memory, there, 0, data, 1));
+    REFUSE_OUT(
+        UNSUPPORTED, made,
         quire_allocate(b.memory, &(quire_allocation_options){.size = 1, .zero = true}, &made));
-    REFUSED_OUT(&b, UNSUPPORTED, needs,
-                quire_image_get_requirements(b.device, &(quire_image_options){.width = 1}, &needs));
+    REFUSE_OUT(UNSUPPORTED, needs,
+               quire_image_get_requirements(b.device, &(quire_image_options){.width = 1}, &needs));
     bench_end(&b);
 }
 
@@ -442,8 +433,8 @@ static void no_images(void)
 {
     quire_image image;
     begin_poor();
-    REFUSED_OUT(&b, UNSUPPORTED, image,
-                quire_image_create(b.memory, &(quire_image_options){.width = 1}, &image));
+    REFUSE_OUT(UNSUPPORTED, image,
+               quire_image_create(b.memory, &(quire_image_options){.width = 1}, &image));
     bench_end(&b);
 }
 
@@ -452,7 +443,7 @@ static void no_images(void)
 static void refuse_host(quire_result code, const quire_host_options *options)
 {
     quire_device *device;
-    REFUSED_OUT(&b, code, device, quire_host_open(options, &device));
+    REFUSE_OUT(code, device, quire_host_open(options, &device));
 }
 
 static void refuse_profile(quire_host_profile profile)
@@ -464,7 +455,7 @@ static void opening_host(void)
 {
     const quire_host_profile good = {.heap_count = 1, .kind_count = 1};
     quire_host_profile profile = good;
-    REFUSED(&b, INVALID, quire_host_open(NULL, NULL));
+    REFUSE(INVALID, quire_host_open(NULL, NULL));
     refuse_host(INVALID, &(quire_host_options){.backing = (quire_host_backing)2});
     refuse_host(INVALID, &(quire_host_options){.huge_pages = (quire_host_huge_pages)3});
     refuse_host(INVALID, &(quire_host_options){.row_alignment = 3});
@@ -496,7 +487,7 @@ static void refuse_descriptor(quire_result code, quire_memory *memory, quire_all
 {
     int descriptor = 5;
     uint64_t offset;
-    REFUSED_OUT(&b, code, offset, quire_host_descriptor(memory, wrong, &descriptor, &offset));
+    REFUSE_OUT(code, offset, quire_host_descriptor(memory, wrong, &descriptor, &offset));
     CHECK_EQ(descriptor, -1);
 }
 
@@ -506,17 +497,17 @@ static void host_sides(void)
     int descriptor;
     uint64_t offset;
     quire_allocation none = {0};
-    REFUSED_OUT(&b, INVALID, p, quire_host_pointer(NULL, live, &p));
-    REFUSED(&b, INVALID, quire_host_pointer(visible, live, NULL));
-    REFUSED_OUT(&b, INVALID, p, quire_host_pointer(visible, none, &p));
-    REFUSED_OUT(&b, QUIRE_ERROR_STALE_HANDLE, p, quire_host_pointer(visible, stale, &p));
-    REFUSED_OUT(&b, QUIRE_ERROR_FOREIGN_HANDLE, p, quire_host_pointer(visible, remote, &p));
-    REFUSED_OUT(&b, INVALID, offset, quire_host_descriptor(visible, live, NULL, &offset));
-    REFUSED(&b, INVALID, quire_host_descriptor(visible, live, &descriptor, NULL));
+    REFUSE_OUT(INVALID, p, quire_host_pointer(NULL, live, &p));
+    REFUSE(INVALID, quire_host_pointer(visible, live, NULL));
+    REFUSE_OUT(INVALID, p, quire_host_pointer(visible, none, &p));
+    REFUSE_OUT(STALE, p, quire_host_pointer(visible, stale, &p));
+    REFUSE_OUT(FOREIGN, p, quire_host_pointer(visible, remote, &p));
+    REFUSE_OUT(INVALID, offset, quire_host_descriptor(visible, live, NULL, &offset));
+    REFUSE(INVALID, quire_host_descriptor(visible, live, &descriptor, NULL));
     refuse_descriptor(INVALID, NULL, live);
     refuse_descriptor(INVALID, visible, none);
-    refuse_descriptor(QUIRE_ERROR_STALE_HANDLE, visible, stale);
-    refuse_descriptor(QUIRE_ERROR_FOREIGN_HANDLE, visible, remote);
+    refuse_descriptor(STALE, visible, stale);
+    refuse_descriptor(FOREIGN, visible, remote);
 }
 
 static void no_work(void *user)
@@ -528,19 +519,19 @@ static void refuse_streams(quire_device *device)
 {
     quire_stream *stream, *held;
     const quire_host_stream_options reserved = {.unused = {1}};
-    REFUSED(&b, INVALID, quire_host_stream_create(b.device, NULL, NULL));
-    REFUSED_OUT(&b, INVALID, stream, quire_host_stream_create(device, NULL, &stream));
-    REFUSED_OUT(&b, INVALID, stream, quire_host_stream_create(b.device, &reserved, &stream));
+    REFUSE(INVALID, quire_host_stream_create(b.device, NULL, NULL));
+    REFUSE_OUT(INVALID, stream, quire_host_stream_create(device, NULL, &stream));
+    REFUSE_OUT(INVALID, stream, quire_host_stream_create(b.device, &reserved, &stream));
     CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.capture = true}, &held));
     quire_stream *wrong[] = {NULL, held};
     for (int i = 0; i < 2; i++) {
         uint64_t done;
-        REFUSED_OUT(&b, INVALID, done, quire_host_stream_run(wrong[i], 1, &done));
-        REFUSED(&b, INVALID, quire_host_stream_submit(wrong[i], no_work, NULL));
+        REFUSE_OUT(INVALID, done, quire_host_stream_run(wrong[i], 1, &done));
+        REFUSE(INVALID, quire_host_stream_submit(wrong[i], no_work, NULL));
     }
-    REFUSED(&b, INVALID, quire_host_stream_submit(held, NULL, NULL));
+    REFUSE(INVALID, quire_host_stream_submit(held, NULL, NULL));
     CHECK_OK(quire_stream_destroy(&held));
-    REFUSED(&b, INVALID, quire_host_lose(device));
+    REFUSE(INVALID, quire_host_lose(device));
 }
 
 static void host_streams(void)
@@ -552,12 +543,12 @@ static void host_streams(void)
     CHECK_OK(quire_host_stream_create(b.device, NULL, &stream));
     CHECK_OK(
         quire_host_stream_create(b.device, &(quire_host_stream_options){.manual = true}, &manual));
-    REFUSED_OUT(&b, QUIRE_ERROR_WRONG_STATE, done, quire_host_stream_run(stream, 1, &done));
-    REFUSED(&b, INVALID, quire_host_stream_submit(stream, NULL, NULL));
+    REFUSE_OUT(WRONG_STATE, done, quire_host_stream_run(stream, 1, &done));
+    REFUSE(INVALID, quire_host_stream_submit(stream, NULL, NULL));
     CHECK_OK(quire_host_lose(b.device));
-    REFUSED_OUT(&b, QUIRE_ERROR_DEVICE_LOST, done, quire_host_stream_run(manual, 1, &done));
-    REFUSED(&b, QUIRE_ERROR_DEVICE_LOST, quire_host_stream_submit(stream, no_work, NULL));
-    REFUSED_OUT(&b, QUIRE_ERROR_DEVICE_LOST, none, quire_host_stream_create(b.device, NULL, &none));
+    REFUSE_OUT(LOST, done, quire_host_stream_run(manual, 1, &done));
+    REFUSE(LOST, quire_host_stream_submit(stream, no_work, NULL));
+    REFUSE_OUT(LOST, none, quire_host_stream_create(b.device, NULL, &none));
     CHECK_OK(quire_stream_destroy(&stream));
     CHECK_OK(quire_stream_destroy(&manual));
     bench_end(&b);
@@ -571,15 +562,15 @@ static void host_devices(void)
     begin(false);
     opening_host();
     host_sides();
-    REFUSED(&b, INVALID, quire_host_set_budget(NULL, 0, 1));
-    REFUSED(&b, OUTSIDE, quire_host_set_budget(b.device, 2, 1));
-    REFUSED(&b, OUTSIDE, quire_host_set_budget(b.device, UINT32_MAX, 1));
+    REFUSE(INVALID, quire_host_set_budget(NULL, 0, 1));
+    REFUSE(OUTSIDE, quire_host_set_budget(b.device, 2, 1));
+    REFUSE(OUTSIDE, quire_host_set_budget(b.device, UINT32_MAX, 1));
     refuse_descriptor(UNSUPPORTED, visible, live);
     bench_end(&b);
     begin(true);
     void *p;
-    REFUSED_OUT(&b, INVALID, p, quire_host_pointer(visible, live, &p));
-    REFUSED(&b, INVALID, quire_host_set_budget(b.device, 0, 1));
+    REFUSE_OUT(INVALID, p, quire_host_pointer(visible, live, &p));
+    REFUSE(INVALID, quire_host_set_budget(b.device, 0, 1));
     refuse_descriptor(INVALID, visible, live);
     bench_end(&b);
 }

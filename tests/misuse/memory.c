@@ -8,10 +8,6 @@
 #include "tests/misuse/misuse.h"
 #include "tests/support/state.h"
 
-#define INVALID QUIRE_ERROR_INVALID_ARGUMENT
-#define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
-#define OUTSIDE QUIRE_ERROR_OUT_OF_RANGE
-
 enum { SIZE = 1000, MAX_MAPS = (1 << 18) - 1, RANDOM_HANDLES = 1000000 };
 
 static bench b;
@@ -30,13 +26,13 @@ enum { BAD = sizeof bad / sizeof *bad };
 #define REFUSED_HANDLES(call)                                                                      \
     for (int i = 0; i < BAD; i++) {                                                                \
         quire_allocation wrong = bad[i].allocation;                                                \
-        REFUSED(&b, bad[i].code, call);                                                            \
+        REFUSE(bad[i].code, call);                                                                 \
     }
 
 #define REFUSED_HANDLES_OUT(out, call)                                                             \
     for (int i = 0; i < BAD; i++) {                                                                \
         quire_allocation wrong = bad[i].allocation;                                                \
-        REFUSED_OUT(&b, bad[i].code, out, call);                                                   \
+        REFUSE_OUT(bad[i].code, out, call);                                                        \
     }
 
 /* ---- the objects ---------------------------------------------------------------------------- */
@@ -49,10 +45,10 @@ static void fill_in_bad(quire_allocation stale, quire_allocation reused)
                                UINT64_MAX};
     for (int i = 0; i < BAD; i++) {
         bad[i].allocation.id = ids[i];
-        bad[i].code = QUIRE_ERROR_STALE_HANDLE;
+        bad[i].code = STALE;
     }
     bad[0].code = INVALID;
-    bad[3].code = bad[6].code = QUIRE_ERROR_FOREIGN_HANDLE;
+    bad[3].code = bad[6].code = FOREIGN;
 }
 
 static bool build(void)
@@ -92,8 +88,10 @@ static void begin(void)
 static void refuse_memory(quire_result code, const quire_memory_options *options)
 {
     quire_memory *made;
-    REFUSED_OUT(&b, code, made, quire_memory_create(b.device, options, &made));
+    REFUSE_OUT(code, made, quire_memory_create(b.device, options, &made));
 }
+
+#define BAD_MEMORY(code, ...) refuse_memory(code, &(quire_memory_options){__VA_ARGS__})
 
 static void creation(void)
 {
@@ -103,32 +101,27 @@ static void creation(void)
                        exported = QUIRE_INTENT_EXPORT;
     quire_memory *made;
     memset(long_name, 'x', sizeof long_name - 1);
-    REFUSED_OUT(&b, INVALID, made, quire_memory_create(NULL, NULL, &made));
-    REFUSED(&b, INVALID, quire_memory_create(b.device, NULL, NULL));
-    refuse_memory(INVALID, &(quire_memory_options){.name = long_name});
-    refuse_memory(INVALID, &(quire_memory_options){.kind.required = 0x200});
-    refuse_memory(INVALID, &(quire_memory_options){.kind.required = UINT32_MAX});
-    refuse_memory(
-        INVALID, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE, .kind.intent = none});
-    refuse_memory(INVALID, &(quire_memory_options){.kind.exact = true, .kind.intent = none});
-    refuse_memory(INVALID, &(quire_memory_options){.kind.intent = both});
-    refuse_memory(UNSUPPORTED, &(quire_memory_options){.kind.intent = exported});
-    refuse_memory(UNSUPPORTED, &(quire_memory_options){.kind.required = QUIRE_PROTECTED});
-    refuse_memory(UNSUPPORTED,
-                  &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE, .kind.exact = true});
-    refuse_memory(UNSUPPORTED, &(quire_memory_options){.kind.mask = 1u << 31});
-    refuse_memory(INVALID, &(quire_memory_options){.shards = 65});
-    refuse_memory(INVALID, &(quire_memory_options){.limit = QUIRE_PERCENT_OF_HEAP(101)});
-    refuse_memory(UNSUPPORTED,
-                  &(quire_memory_options){.shards = 2, .fit.algorithm = QUIRE_FIT_LINEAR});
-    refuse_memory(INVALID, &(quire_memory_options){.fit.algorithm = (quire_fit)77});
-    refuse_memory(INVALID, &(quire_memory_options){.fit.granule = 3});
-    refuse_memory(INVALID,
-                  &(quire_memory_options){.fit = {.algorithm = QUIRE_FIT_FIRST, .granule = 256}});
-    refuse_memory(INVALID,
-                  &(quire_memory_options){.fit = {.algorithm = QUIRE_FIT_LINEAR, .granule = 256}});
-    refuse_memory(INVALID, &(quire_memory_options){.fit.max_alignment = 3});
-    refuse_memory(INVALID, &(quire_memory_options){.fit.max_alignment = UINT64_C(2) << 30});
+    REFUSE_OUT(INVALID, made, quire_memory_create(NULL, NULL, &made));
+    REFUSE(INVALID, quire_memory_create(b.device, NULL, NULL));
+    BAD_MEMORY(INVALID, .name = long_name);
+    BAD_MEMORY(INVALID, .kind.required = 0x200);
+    BAD_MEMORY(INVALID, .kind.required = UINT32_MAX);
+    BAD_MEMORY(INVALID, .kind.required = QUIRE_HOST_VISIBLE, .kind.intent = none);
+    BAD_MEMORY(INVALID, .kind.exact = true, .kind.intent = none);
+    BAD_MEMORY(INVALID, .kind.intent = both);
+    BAD_MEMORY(UNSUPPORTED, .kind.intent = exported);
+    BAD_MEMORY(UNSUPPORTED, .kind.required = QUIRE_PROTECTED);
+    BAD_MEMORY(UNSUPPORTED, .kind.required = QUIRE_HOST_VISIBLE, .kind.exact = true);
+    BAD_MEMORY(UNSUPPORTED, .kind.mask = 1u << 31);
+    BAD_MEMORY(INVALID, .shards = 65);
+    BAD_MEMORY(INVALID, .limit = QUIRE_PERCENT_OF_HEAP(101));
+    BAD_MEMORY(UNSUPPORTED, .shards = 2, .fit.algorithm = QUIRE_FIT_LINEAR);
+    BAD_MEMORY(INVALID, .fit.algorithm = (quire_fit)77);
+    BAD_MEMORY(INVALID, .fit.granule = 3);
+    BAD_MEMORY(INVALID, .fit = {.algorithm = QUIRE_FIT_FIRST, .granule = 256});
+    BAD_MEMORY(INVALID, .fit = {.algorithm = QUIRE_FIT_LINEAR, .granule = 256});
+    BAD_MEMORY(INVALID, .fit.max_alignment = 3);
+    BAD_MEMORY(INVALID, .fit.max_alignment = UINT64_C(2) << 30);
     for (int i = 0; i < 4; i++) {
         quire_memory_options options = {0}, fit = {0}, pages = {0};
         options.unused[i] = fit.fit.unused[i] = pages.pages.unused[i] = 1;
@@ -141,17 +134,14 @@ static void creation(void)
 static void contiguous(void)
 {
     const uint32_t grows = 0x2, others = 0xd;
-    refuse_memory(UNSUPPORTED, &(quire_memory_options){.contiguous = true, .kind.mask = others});
-    refuse_memory(UNSUPPORTED,
-                  &(quire_memory_options){.contiguous = true, .kind.mask = grows, .shards = 2});
-    refuse_memory(UNSUPPORTED, &(quire_memory_options){.contiguous = true,
-                                                       .kind.mask = grows,
-                                                       .fit.algorithm = QUIRE_FIT_BUDDY});
-    refuse_memory(UNSUPPORTED, &(quire_memory_options){.contiguous = true,
-                                                       .kind.mask = grows,
-                                                       .fit.algorithm = QUIRE_FIT_LINEAR});
-    refuse_memory(INVALID, &(quire_memory_options){.address_space = 1, .kind.mask = grows});
-    refuse_memory(INVALID, &(quire_memory_options){.address_space = UINT64_MAX});
+    BAD_MEMORY(UNSUPPORTED, .contiguous = true, .kind.mask = others);
+    BAD_MEMORY(UNSUPPORTED, .contiguous = true, .kind.mask = grows, .shards = 2);
+    BAD_MEMORY(UNSUPPORTED, .contiguous = true, .kind.mask = grows,
+               .fit.algorithm = QUIRE_FIT_BUDDY);
+    BAD_MEMORY(UNSUPPORTED, .contiguous = true, .kind.mask = grows,
+               .fit.algorithm = QUIRE_FIT_LINEAR);
+    BAD_MEMORY(INVALID, .address_space = 1, .kind.mask = grows);
+    BAD_MEMORY(INVALID, .address_space = UINT64_MAX);
     CHECK(bench_memory(&b, &(quire_memory_options){.contiguous = true,
                                                    .kind.mask = grows,
                                                    .address_space = 65536,
@@ -159,37 +149,36 @@ static void contiguous(void)
     quire_allocation made;
     CHECK_OK(quire_allocate(b.memory, &(quire_allocation_options){.size = SIZE}, &made));
     refusal_begin(&b);
-    REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, made,
-                quire_allocate(b.memory, &(quire_allocation_options){.size = 65536}, &made));
-    REFUSED(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, quire_memory_preallocate(b.memory, 65537));
+    REFUSE_OUT(NO_MEMORY, made,
+               quire_allocate(b.memory, &(quire_allocation_options){.size = 65536}, &made));
+    REFUSE(NO_MEMORY, quire_memory_preallocate(b.memory, 65537));
     quire_memory_destroy_all(&b.memories[2]);
     refusal_begin(&b);
 }
 
 static void refuse_policy(quire_result code, quire_page_policy policy)
 {
-    refuse_memory(code, &(quire_memory_options){.pages = policy});
+    BAD_MEMORY(code, .pages = policy);
 }
+
+#define BAD_POLICY(code, ...) refuse_policy(code, (quire_page_policy){__VA_ARGS__})
 
 static void policies(void)
 {
-    refuse_policy(INVALID, (quire_page_policy){.growth_percent = 1001});
-    refuse_policy(INVALID, (quire_page_policy){.growth_percent = UINT32_MAX});
-    refuse_policy(INVALID, (quire_page_policy){.page_size = 8192, .max_page = 4096});
-    refuse_policy(
-        INVALID, (quire_page_policy){.page_size = 4096, .first_page_size = 9000, .max_page = 8192});
-    refuse_policy(INVALID, (quire_page_policy){.dedicated = (quire_dedicated)3});
-    refuse_policy(INVALID, (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS,
-                                               .dedicated_threshold = 1});
-    refuse_policy(INVALID, (quire_page_policy){.growth = (quire_growth)3});
-    refuse_policy(INVALID, (quire_page_policy){.growth = QUIRE_GROWTH_RESERVED});
-    refuse_policy(INVALID, (quire_page_policy){.request_factor = 2});
-    refuse_policy(INVALID, (quire_page_policy){.page_granularity = 3});
-    refuse_policy(INVALID, (quire_page_policy){.classes = {{.page_size = 4096}}});
-    refuse_policy(INVALID, (quire_page_policy){.classes = {{.max_request = 4096}}});
-    refuse_policy(INVALID, (quire_page_policy){.classes = {{2, 4096}, {1, 4096}}});
-    refuse_policy(INVALID,
-                  (quire_page_policy){.dedicated = QUIRE_DEDICATED_ALWAYS, .classes = {{1, 4096}}});
+    BAD_POLICY(INVALID, .growth_percent = 1001);
+    BAD_POLICY(INVALID, .growth_percent = UINT32_MAX);
+    BAD_POLICY(INVALID, .page_size = 8192, .max_page = 4096);
+    BAD_POLICY(INVALID, .page_size = 4096, .first_page_size = 9000, .max_page = 8192);
+    BAD_POLICY(INVALID, .dedicated = (quire_dedicated)3);
+    BAD_POLICY(INVALID, .dedicated = QUIRE_DEDICATED_ALWAYS, .dedicated_threshold = 1);
+    BAD_POLICY(INVALID, .growth = (quire_growth)3);
+    BAD_POLICY(INVALID, .growth = QUIRE_GROWTH_RESERVED);
+    BAD_POLICY(INVALID, .request_factor = 2);
+    BAD_POLICY(INVALID, .page_granularity = 3);
+    BAD_POLICY(INVALID, .classes = {{.page_size = 4096}});
+    BAD_POLICY(INVALID, .classes = {{.max_request = 4096}});
+    BAD_POLICY(INVALID, .classes = {{2, 4096}, {1, 4096}});
+    BAD_POLICY(INVALID, .dedicated = QUIRE_DEDICATED_ALWAYS, .classes = {{1, 4096}});
 }
 
 static void presets(void)
@@ -201,20 +190,18 @@ static void presets(void)
                                        {.chunk = 1},
                                        {.unused = {0, 0, 0, 1}}};
     quire_page_policy made;
-    REFUSED_OUT(&b, INVALID, made, quire_page_policy_preset(QUIRE_PRESET_RMM, NULL, 0, &made));
-    REFUSED(&b, INVALID, quire_page_policy_preset(QUIRE_PRESET_RMM, b.device, 0, NULL));
-    REFUSED_OUT(&b, INVALID, made, quire_page_policy_preset((quire_preset)3, b.device, 0, &made));
-    REFUSED_OUT(&b, INVALID, made,
-                quire_page_policy_preset(QUIRE_PRESET_PYTORCH, b.device, 4, &made));
-    REFUSED_OUT(&b, INVALID, made,
-                quire_page_policy_preset(QUIRE_PRESET_VMA, b.device, UINT32_MAX, &made));
-    REFUSED(&b, INVALID, quire_page_policy_paddle(QUIRE_PADDLE_AUTO_GROWTH, &good, NULL));
-    REFUSED_OUT(&b, INVALID, made, quire_page_policy_paddle(QUIRE_PADDLE_AUTO_GROWTH, NULL, &made));
-    REFUSED_OUT(&b, INVALID, made,
-                quire_page_policy_paddle((quire_paddle_strategy)2, &good, &made));
+    REFUSE_OUT(INVALID, made, quire_page_policy_preset(QUIRE_PRESET_RMM, NULL, 0, &made));
+    REFUSE(INVALID, quire_page_policy_preset(QUIRE_PRESET_RMM, b.device, 0, NULL));
+    REFUSE_OUT(INVALID, made, quire_page_policy_preset((quire_preset)3, b.device, 0, &made));
+    REFUSE_OUT(INVALID, made, quire_page_policy_preset(QUIRE_PRESET_PYTORCH, b.device, 4, &made));
+    REFUSE_OUT(INVALID, made,
+               quire_page_policy_preset(QUIRE_PRESET_VMA, b.device, UINT32_MAX, &made));
+    REFUSE(INVALID, quire_page_policy_paddle(QUIRE_PADDLE_AUTO_GROWTH, &good, NULL));
+    REFUSE_OUT(INVALID, made, quire_page_policy_paddle(QUIRE_PADDLE_AUTO_GROWTH, NULL, &made));
+    REFUSE_OUT(INVALID, made, quire_page_policy_paddle((quire_paddle_strategy)2, &good, &made));
     for (int i = 0; i < 5; i++)
-        REFUSED_OUT(
-            &b, INVALID, made,
+        REFUSE_OUT(
+            INVALID, made,
             quire_page_policy_paddle(i < 2 ? QUIRE_PADDLE_AUTO_GROWTH : QUIRE_PADDLE_NAIVE_BEST_FIT,
                                      &wide[i], &made));
 }
@@ -229,8 +216,8 @@ static void overflowing_policies(void)
         quire_allocation made;
         CHECK(bench_memory(&b, &(quire_memory_options){.pages = wide[i]}));
         refusal_begin(&b);
-        REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, made,
-                    quire_allocate(b.memory, &(quire_allocation_options){.size = 2}, &made));
+        REFUSE_OUT(NO_MEMORY, made,
+                   quire_allocate(b.memory, &(quire_allocation_options){.size = 2}, &made));
         CHECK_OK(quire_memory_destroy(&b.memories[2]));
     }
     b.memory = visible;
@@ -249,21 +236,21 @@ static void memories(void)
     quire_memory_info info;
     quire_page_info page;
     uint64_t released;
-    REFUSED_OUT(&b, INVALID, info, quire_memory_get_info(NULL, &info));
-    REFUSED(&b, INVALID, quire_memory_get_info(visible, NULL));
-    REFUSED_OUT(&b, INVALID, page, quire_page_get_info(NULL, 0, &page));
-    REFUSED(&b, INVALID, quire_page_get_info(visible, 0, NULL));
-    REFUSED_OUT(&b, OUTSIDE, page, quire_page_get_info(visible, 1, &page));
-    REFUSED_OUT(&b, OUTSIDE, page, quire_page_get_info(visible, UINT32_MAX, &page));
-    REFUSED_OUT(&b, INVALID, released, quire_memory_trim(NULL, 0, &released));
-    REFUSED(&b, INVALID, quire_memory_trim(NULL, 0, NULL));
-    REFUSED_OUT(&b, INVALID, released, quire_device_trim(NULL, 0, &released));
-    REFUSED(&b, INVALID, quire_device_walk(NULL, go_on, NULL));
-    REFUSED(&b, INVALID, quire_device_walk(b.device, NULL, NULL));
-    REFUSED(&b, INVALID, quire_memory_preallocate(NULL, 1));
-    REFUSED(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, quire_memory_preallocate(visible, UINT64_MAX));
-    REFUSED(&b, INVALID, quire_memory_destroy(NULL));
-    REFUSED(&b, QUIRE_ERROR_BUSY, quire_memory_destroy(&busy));
+    REFUSE_OUT(INVALID, info, quire_memory_get_info(NULL, &info));
+    REFUSE(INVALID, quire_memory_get_info(visible, NULL));
+    REFUSE_OUT(INVALID, page, quire_page_get_info(NULL, 0, &page));
+    REFUSE(INVALID, quire_page_get_info(visible, 0, NULL));
+    REFUSE_OUT(OUTSIDE, page, quire_page_get_info(visible, 1, &page));
+    REFUSE_OUT(OUTSIDE, page, quire_page_get_info(visible, UINT32_MAX, &page));
+    REFUSE_OUT(INVALID, released, quire_memory_trim(NULL, 0, &released));
+    REFUSE(INVALID, quire_memory_trim(NULL, 0, NULL));
+    REFUSE_OUT(INVALID, released, quire_device_trim(NULL, 0, &released));
+    REFUSE(INVALID, quire_device_walk(NULL, go_on, NULL));
+    REFUSE(INVALID, quire_device_walk(b.device, NULL, NULL));
+    REFUSE(INVALID, quire_memory_preallocate(NULL, 1));
+    REFUSE(NO_MEMORY, quire_memory_preallocate(visible, UINT64_MAX));
+    REFUSE(INVALID, quire_memory_destroy(NULL));
+    REFUSE(BUSY, quire_memory_destroy(&busy));
     CHECK(busy == visible);
     CHECK_HAS(quire_last_error(), "victim");
     CHECK_OK(quire_memory_destroy(&none));
@@ -277,26 +264,26 @@ static void limits(void)
     quire_name_usage usage;
     quire_allocation made;
     memset(long_prefix, 'x', sizeof long_prefix - 1);
-    REFUSED(&b, INVALID, quire_memory_set_limit(NULL, 1));
-    REFUSED(&b, INVALID, quire_memory_set_name_limit(NULL, "x", 1));
-    REFUSED(&b, INVALID, quire_memory_set_name_limit(visible, NULL, 1));
-    REFUSED(&b, INVALID, quire_memory_set_name_limit(visible, long_prefix, 1));
-    REFUSED(&b, INVALID, quire_memory_set_name_limit(visible, long_prefix, 0));
-    REFUSED_OUT(&b, INVALID, usage, quire_memory_get_name_usage(NULL, "x", &usage));
-    REFUSED_OUT(&b, INVALID, usage, quire_memory_get_name_usage(visible, NULL, &usage));
-    REFUSED_OUT(&b, INVALID, usage, quire_memory_get_name_usage(visible, long_prefix, &usage));
-    REFUSED(&b, INVALID, quire_memory_get_name_usage(visible, "x", NULL));
+    REFUSE(INVALID, quire_memory_set_limit(NULL, 1));
+    REFUSE(INVALID, quire_memory_set_name_limit(NULL, "x", 1));
+    REFUSE(INVALID, quire_memory_set_name_limit(visible, NULL, 1));
+    REFUSE(INVALID, quire_memory_set_name_limit(visible, long_prefix, 1));
+    REFUSE(INVALID, quire_memory_set_name_limit(visible, long_prefix, 0));
+    REFUSE_OUT(INVALID, usage, quire_memory_get_name_usage(NULL, "x", &usage));
+    REFUSE_OUT(INVALID, usage, quire_memory_get_name_usage(visible, NULL, &usage));
+    REFUSE_OUT(INVALID, usage, quire_memory_get_name_usage(visible, long_prefix, &usage));
+    REFUSE(INVALID, quire_memory_get_name_usage(visible, "x", NULL));
     CHECK_OK(quire_memory_set_limit(visible, 1));
     CHECK_OK(quire_memory_set_name_limit(visible, "victim", 1));
     refusal_begin(&b);
-    REFUSED_OUT(
-        &b, QUIRE_ERROR_OVER_BUDGET, made,
+    REFUSE_OUT(
+        QUIRE_ERROR_OVER_BUDGET, made,
         quire_allocate(visible, &(quire_allocation_options){.size = 1, .dedicated = true}, &made));
-    REFUSED_OUT(
-        &b, QUIRE_ERROR_OVER_BUDGET, made,
+    REFUSE_OUT(
+        QUIRE_ERROR_OVER_BUDGET, made,
         quire_allocate(visible, &(quire_allocation_options){.size = 1, .name = "victims"}, &made));
-    REFUSED(&b, QUIRE_ERROR_OVER_BUDGET,
-            quire_allocation_set_name(visible, b.held[5].allocation, "victim too"));
+    REFUSE(QUIRE_ERROR_OVER_BUDGET,
+           quire_allocation_set_name(visible, b.held[5].allocation, "victim too"));
     CHECK_OK(quire_memory_set_limit(visible, 0));
     CHECK_OK(quire_memory_set_name_limit(visible, "victim", 0));
     refusal_begin(&b);
@@ -308,11 +295,11 @@ static void refuse_wish(quire_result code, quire_memory *memory,
                         const quire_allocation_options *options)
 {
     quire_allocation made;
-    REFUSED_OUT(&b, code, made, quire_allocate(memory, options, &made));
-    REFUSED_OUT(&b, code, made, quire_reserve(memory, options, &made));
-    REFUSED_OUT(&b, code, made, quire_allocate_batch(memory, options, &made, 1));
+    REFUSE_OUT(code, made, quire_allocate(memory, options, &made));
+    REFUSE_OUT(code, made, quire_reserve(memory, options, &made));
+    REFUSE_OUT(code, made, quire_allocate_batch(memory, options, &made, 1));
     uint32_t chosen = 77;
-    REFUSED_OUT(&b, code, made, quire_allocate_fallback(&memory, 1, options, &chosen, &made));
+    REFUSE_OUT(code, made, quire_allocate_fallback(&memory, 1, options, &chosen, &made));
 }
 
 static void requests(void)
@@ -322,8 +309,8 @@ static void requests(void)
     const uint64_t sizes[] = {UINT64_MAX, UINT64_MAX - 255, UINT64_MAX / 2 + 1, UINT64_C(1) << 31};
     const uint64_t alignments[] = {3, 1000, UINT64_C(4) << 20, UINT64_C(1) << 63, UINT64_MAX};
     memset(long_name, 'x', sizeof long_name - 1);
-    REFUSED(&b, INVALID, quire_allocate(visible, &good, NULL));
-    REFUSED(&b, INVALID, quire_reserve(visible, &good, NULL));
+    REFUSE(INVALID, quire_allocate(visible, &good, NULL));
+    REFUSE(INVALID, quire_reserve(visible, &good, NULL));
     refuse_wish(INVALID, NULL, &good);
     refuse_wish(INVALID, visible, NULL);
     refuse_wish(INVALID, visible, &(quire_allocation_options){0});
@@ -331,19 +318,17 @@ static void requests(void)
         refuse_wish(INVALID, visible,
                     &(quire_allocation_options){.size = SIZE, .alignment = alignments[i]});
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        refuse_wish(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, visible,
-                    &(quire_allocation_options){.size = sizes[i]});
-        refuse_wish(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, visible,
+        refuse_wish(NO_MEMORY, visible, &(quire_allocation_options){.size = sizes[i]});
+        refuse_wish(NO_MEMORY, visible,
                     &(quire_allocation_options){
                         .size = sizes[i], .alignment = 4096, .dedicated = true, .zero = true});
     }
     refuse_wish(INVALID, visible, &(quire_allocation_options){.size = 1, .name = long_name});
-    refuse_wish(QUIRE_ERROR_NOT_HOST_VISIBLE, device_only,
+    refuse_wish(NOT_VISIBLE, device_only,
                 &(quire_allocation_options){.size = 1, .host_read = true});
-    refuse_wish(QUIRE_ERROR_NOT_HOST_VISIBLE, device_only,
+    refuse_wish(NOT_VISIBLE, device_only,
                 &(quire_allocation_options){.size = 1, .host_write = true});
-    refuse_wish(QUIRE_ERROR_NOT_HOST_VISIBLE, device_only,
-                &(quire_allocation_options){.size = 1, .mapped = true});
+    refuse_wish(NOT_VISIBLE, device_only, &(quire_allocation_options){.size = 1, .mapped = true});
     for (int i = 0; i < 4; i++) {
         quire_allocation_options options = good;
         options.unused[i] = UINT64_MAX;
@@ -355,17 +340,17 @@ static void requests(void)
 
 static void states(void)
 {
-    REFUSED(&b, INVALID, quire_commit(NULL, reserved));
-    REFUSED(&b, INVALID, quire_abort(NULL, reserved));
-    REFUSED(&b, INVALID, quire_free(NULL, live));
-    REFUSED(&b, INVALID, quire_free_batch(NULL, &live, 1));
-    REFUSED(&b, INVALID, quire_free_batch(visible, NULL, 1));
-    REFUSED(&b, QUIRE_ERROR_BUSY, quire_free_batch(visible, &mapped, 1));
-    REFUSED(&b, QUIRE_ERROR_WRONG_STATE, quire_commit(visible, live));
-    REFUSED(&b, QUIRE_ERROR_WRONG_STATE, quire_abort(visible, live));
-    REFUSED(&b, QUIRE_ERROR_WRONG_STATE, quire_abort(visible, mapped));
-    REFUSED(&b, QUIRE_ERROR_WRONG_STATE, quire_free(visible, reserved));
-    REFUSED(&b, QUIRE_ERROR_BUSY, quire_free(visible, mapped));
+    REFUSE(INVALID, quire_commit(NULL, reserved));
+    REFUSE(INVALID, quire_abort(NULL, reserved));
+    REFUSE(INVALID, quire_free(NULL, live));
+    REFUSE(INVALID, quire_free_batch(NULL, &live, 1));
+    REFUSE(INVALID, quire_free_batch(visible, NULL, 1));
+    REFUSE(BUSY, quire_free_batch(visible, &mapped, 1));
+    REFUSE(WRONG_STATE, quire_commit(visible, live));
+    REFUSE(WRONG_STATE, quire_abort(visible, live));
+    REFUSE(WRONG_STATE, quire_abort(visible, mapped));
+    REFUSE(WRONG_STATE, quire_free(visible, reserved));
+    REFUSE(BUSY, quire_free(visible, mapped));
     REFUSED_HANDLES(quire_commit(visible, wrong));
     REFUSED_HANDLES(quire_abort(visible, wrong));
     REFUSED_HANDLES(quire_free(visible, wrong));
@@ -381,36 +366,35 @@ static void random_handles(void)
         uint64_t slot = random_next(&r) >> random_below(&r, 64) & ((UINT64_C(1) << 26) - 1);
         uint64_t generation = 1000 + random_below(&r, (UINT64_C(1) << 26) - 1000);
         quire_allocation wrong = {owner | generation << 26 | slot};
-        if (quire_allocation_get_info(visible, wrong, &info) != QUIRE_ERROR_STALE_HANDLE)
+        if (quire_allocation_get_info(visible, wrong, &info) != STALE)
             check_failed(__FILE__, __LINE__, "handle 0x%" PRIx64 " is taken", wrong.id);
     }
-    REFUSED(&b, QUIRE_ERROR_STALE_HANDLE, quire_unmap(visible, bad[1].allocation));
+    REFUSE(STALE, quire_unmap(visible, bad[1].allocation));
 }
 
 static void forged_handles(void)
 {
     for (uint32_t bit = 26; bit < 64; bit++) {
         quire_allocation wrong = {live.id ^ UINT64_C(1) << bit};
-        REFUSED(&b, bit < 52 ? QUIRE_ERROR_STALE_HANDLE : QUIRE_ERROR_FOREIGN_HANDLE,
-                quire_free(visible, wrong));
+        REFUSE(bit < 52 ? STALE : FOREIGN, quire_free(visible, wrong));
         if (bit < 52) /* above, the tag may be that of another memory */
-            REFUSED(&b, QUIRE_ERROR_STALE_HANDLE, quire_device_free(b.device, wrong));
+            REFUSE(STALE, quire_device_free(b.device, wrong));
     }
 }
 
 static void handles_alone(void)
 {
     quire_memory *owner;
-    REFUSED_OUT(&b, INVALID, owner, quire_device_owner(NULL, live, &owner));
-    REFUSED(&b, INVALID, quire_device_owner(b.device, live, NULL));
-    REFUSED(&b, INVALID, quire_device_free(NULL, live));
-    REFUSED(&b, QUIRE_ERROR_WRONG_STATE, quire_device_free(b.device, reserved));
+    REFUSE_OUT(INVALID, owner, quire_device_owner(NULL, live, &owner));
+    REFUSE(INVALID, quire_device_owner(b.device, live, NULL));
+    REFUSE(INVALID, quire_device_free(NULL, live));
+    REFUSE(WRONG_STATE, quire_device_free(b.device, reserved));
     for (int i = 0; i < BAD; i++) {
-        const quire_result code = i ? QUIRE_ERROR_STALE_HANDLE : INVALID;
+        const quire_result code = i ? STALE : INVALID;
         if (bad[i].allocation.id == remote.id)
             continue; /* of another memory of the device */
-        REFUSED(&b, code, quire_device_free(b.device, bad[i].allocation));
-        REFUSED_OUT(&b, code, owner, quire_device_owner(b.device, bad[i].allocation, &owner));
+        REFUSE(code, quire_device_free(b.device, bad[i].allocation));
+        REFUSE_OUT(code, owner, quire_device_owner(b.device, bad[i].allocation, &owner));
     }
 }
 
@@ -420,18 +404,18 @@ static void questions(void)
     quire_allocation_info info;
     char name[1];
     memset(long_name, 'x', sizeof long_name - 1);
-    REFUSED_OUT(&b, INVALID, info, quire_allocation_get_info(NULL, live, &info));
-    REFUSED(&b, INVALID, quire_allocation_get_info(visible, live, NULL));
+    REFUSE_OUT(INVALID, info, quire_allocation_get_info(NULL, live, &info));
+    REFUSE(INVALID, quire_allocation_get_info(visible, live, NULL));
     REFUSED_HANDLES_OUT(info, quire_allocation_get_info(visible, wrong, &info));
-    REFUSED_OUT(&b, INVALID, name, quire_allocation_get_name(NULL, live, name, sizeof name));
-    REFUSED(&b, INVALID, quire_allocation_get_name(visible, live, NULL, 5));
-    REFUSED(&b, INVALID, quire_allocation_get_name(visible, live, name, 0));
+    REFUSE_OUT(INVALID, name, quire_allocation_get_name(NULL, live, name, sizeof name));
+    REFUSE(INVALID, quire_allocation_get_name(visible, live, NULL, 5));
+    REFUSE(INVALID, quire_allocation_get_name(visible, live, name, 0));
     REFUSED_HANDLES_OUT(name, quire_allocation_get_name(visible, wrong, name, sizeof name));
-    REFUSED(&b, INVALID, quire_allocation_set_name(NULL, live, "name"));
-    REFUSED(&b, INVALID, quire_allocation_set_name(visible, live, long_name));
+    REFUSE(INVALID, quire_allocation_set_name(NULL, live, "name"));
+    REFUSE(INVALID, quire_allocation_set_name(visible, live, long_name));
     REFUSED_HANDLES(quire_allocation_set_name(visible, wrong, "name"));
     REFUSED_HANDLES(quire_allocation_set_name(visible, wrong, NULL));
-    REFUSED(&b, INVALID, quire_allocation_set_user_data(NULL, live, 1));
+    REFUSE(INVALID, quire_allocation_set_user_data(NULL, live, 1));
     REFUSED_HANDLES(quire_allocation_set_user_data(visible, wrong, 1));
 }
 
@@ -459,21 +443,21 @@ enum { OUTSIDES = sizeof outside / sizeof *outside };
 static void mapping(void)
 {
     void *p;
-    REFUSED_OUT(&b, INVALID, p, quire_map(NULL, live, &p));
-    REFUSED(&b, INVALID, quire_map(visible, live, NULL));
+    REFUSE_OUT(INVALID, p, quire_map(NULL, live, &p));
+    REFUSE(INVALID, quire_map(visible, live, NULL));
     REFUSED_HANDLES_OUT(p, quire_map(visible, wrong, &p));
-    REFUSED_OUT(&b, QUIRE_ERROR_WRONG_STATE, p, quire_map(visible, reserved, &p));
-    REFUSED_OUT(&b, QUIRE_ERROR_NOT_HOST_VISIBLE, p, quire_map(device_only, remote, &p));
-    REFUSED_OUT(&b, INVALID, p, quire_map_range(NULL, live, 0, 1, &p));
-    REFUSED(&b, INVALID, quire_map_range(visible, live, 0, 1, NULL));
+    REFUSE_OUT(WRONG_STATE, p, quire_map(visible, reserved, &p));
+    REFUSE_OUT(NOT_VISIBLE, p, quire_map(device_only, remote, &p));
+    REFUSE_OUT(INVALID, p, quire_map_range(NULL, live, 0, 1, &p));
+    REFUSE(INVALID, quire_map_range(visible, live, 0, 1, NULL));
     REFUSED_HANDLES_OUT(p, quire_map_range(visible, wrong, 0, 1, &p));
     for (int i = 0; i < OUTSIDES; i++)
-        REFUSED_OUT(&b, OUTSIDE, p,
-                    quire_map_range(visible, live, outside[i].offset, outside[i].size, &p));
-    REFUSED(&b, INVALID, quire_unmap(NULL, mapped));
-    REFUSED(&b, QUIRE_ERROR_NOT_MAPPED, quire_unmap(visible, live));
-    REFUSED(&b, QUIRE_ERROR_NOT_MAPPED, quire_unmap(device_only, remote));
-    REFUSED(&b, QUIRE_ERROR_WRONG_STATE, quire_unmap(visible, reserved));
+        REFUSE_OUT(OUTSIDE, p,
+                   quire_map_range(visible, live, outside[i].offset, outside[i].size, &p));
+    REFUSE(INVALID, quire_unmap(NULL, mapped));
+    REFUSE(NOT_MAPPED, quire_unmap(visible, live));
+    REFUSE(NOT_MAPPED, quire_unmap(device_only, remote));
+    REFUSE(WRONG_STATE, quire_unmap(visible, reserved));
     REFUSED_HANDLES(quire_unmap(visible, wrong));
 }
 
@@ -485,15 +469,15 @@ static void mapping_for_good(void)
     const quire_allocation_options options = {.size = SIZE, .mapped = true};
     CHECK_OK(quire_allocate(visible, &options, &lasting));
     refusal_begin(&b);
-    REFUSED(&b, QUIRE_ERROR_NOT_MAPPED, quire_unmap(visible, lasting));
+    REFUSE(NOT_MAPPED, quire_unmap(visible, lasting));
     CHECK_OK(quire_map(visible, lasting, &p));
     refusal_begin(&b);
-    REFUSED(&b, QUIRE_ERROR_BUSY, quire_free(visible, lasting));
-    REFUSED(&b, QUIRE_ERROR_BUSY, quire_free_batch(visible, &lasting, 1));
+    REFUSE(BUSY, quire_free(visible, lasting));
+    REFUSE(BUSY, quire_free_batch(visible, &lasting, 1));
     CHECK_OK(quire_unmap(visible, lasting));
     CHECK_OK(quire_free(visible, lasting));
     refusal_begin(&b);
-    REFUSED(&b, QUIRE_ERROR_STALE_HANDLE, quire_free(visible, lasting));
+    REFUSE(STALE, quire_free(visible, lasting));
 }
 
 static void mapping_too_often(void)
@@ -502,27 +486,27 @@ static void mapping_too_often(void)
     for (int i = 0; i < MAX_MAPS; i++)
         CHECK_OK(quire_map(visible, live, &p));
     refusal_begin(&b);
-    REFUSED_OUT(&b, OUTSIDE, p, quire_map(visible, live, &p));
-    REFUSED(&b, QUIRE_ERROR_BUSY, quire_free(visible, live));
+    REFUSE_OUT(OUTSIDE, p, quire_map(visible, live, &p));
+    REFUSE(BUSY, quire_free(visible, live));
     for (int i = 0; i < MAX_MAPS; i++)
         CHECK_OK(quire_unmap(visible, live));
     refusal_begin(&b);
-    REFUSED(&b, QUIRE_ERROR_NOT_MAPPED, quire_unmap(visible, live));
+    REFUSE(NOT_MAPPED, quire_unmap(visible, live));
 }
 
 static void syncing(void)
 {
-    REFUSED(&b, INVALID, quire_flush(NULL, live, 0, 0));
-    REFUSED(&b, INVALID, quire_invalidate(NULL, live, 0, 0));
-    REFUSED(&b, QUIRE_ERROR_NOT_HOST_VISIBLE, quire_flush(device_only, remote, 0, 0));
-    REFUSED(&b, QUIRE_ERROR_NOT_HOST_VISIBLE, quire_invalidate(device_only, remote, 0, 0));
-    REFUSED(&b, QUIRE_ERROR_WRONG_STATE, quire_flush(visible, reserved, 0, 0));
-    REFUSED(&b, QUIRE_ERROR_WRONG_STATE, quire_invalidate(visible, reserved, 0, 0));
+    REFUSE(INVALID, quire_flush(NULL, live, 0, 0));
+    REFUSE(INVALID, quire_invalidate(NULL, live, 0, 0));
+    REFUSE(NOT_VISIBLE, quire_flush(device_only, remote, 0, 0));
+    REFUSE(NOT_VISIBLE, quire_invalidate(device_only, remote, 0, 0));
+    REFUSE(WRONG_STATE, quire_flush(visible, reserved, 0, 0));
+    REFUSE(WRONG_STATE, quire_invalidate(visible, reserved, 0, 0));
     REFUSED_HANDLES(quire_flush(visible, wrong, 0, 0));
     REFUSED_HANDLES(quire_invalidate(visible, wrong, 0, 0));
     for (int i = 0; i < OUTSIDES; i++) {
-        REFUSED(&b, OUTSIDE, quire_flush(visible, live, outside[i].offset, outside[i].size));
-        REFUSED(&b, OUTSIDE, quire_invalidate(visible, live, outside[i].offset, outside[i].size));
+        REFUSE(OUTSIDE, quire_flush(visible, live, outside[i].offset, outside[i].size));
+        REFUSE(OUTSIDE, quire_invalidate(visible, live, outside[i].offset, outside[i].size));
     }
 }
 
@@ -536,39 +520,39 @@ static quire_result sync_batch(bool flushes, quire_memory *memory, quire_view ot
 static void syncing_many(void)
 {
     const quire_view good = {live, 0, 0}, there = {remote, 0, 0};
-    REFUSED(&b, INVALID, quire_flush_batch(NULL, &good, 1));
-    REFUSED(&b, INVALID, quire_invalidate_batch(NULL, &good, 1));
-    REFUSED(&b, INVALID, quire_flush_batch(visible, NULL, 1));
-    REFUSED(&b, INVALID, quire_invalidate_batch(visible, NULL, 1));
-    REFUSED(&b, QUIRE_ERROR_NOT_HOST_VISIBLE, quire_flush_batch(device_only, &there, 1));
-    REFUSED(&b, QUIRE_ERROR_NOT_HOST_VISIBLE, quire_invalidate_batch(device_only, &there, 1));
+    REFUSE(INVALID, quire_flush_batch(NULL, &good, 1));
+    REFUSE(INVALID, quire_invalidate_batch(NULL, &good, 1));
+    REFUSE(INVALID, quire_flush_batch(visible, NULL, 1));
+    REFUSE(INVALID, quire_invalidate_batch(visible, NULL, 1));
+    REFUSE(NOT_VISIBLE, quire_flush_batch(device_only, &there, 1));
+    REFUSE(NOT_VISIBLE, quire_invalidate_batch(device_only, &there, 1));
     for (int s = 0; s < 2; s++) {
-        REFUSED(&b, QUIRE_ERROR_WRONG_STATE, sync_batch(s, visible, (quire_view){reserved, 0, 0}));
+        REFUSE(WRONG_STATE, sync_batch(s, visible, (quire_view){reserved, 0, 0}));
         REFUSED_HANDLES(sync_batch(s, visible, (quire_view){wrong, 0, 0}));
         for (int i = 0; i < OUTSIDES; i++)
-            REFUSED(&b, OUTSIDE,
-                    sync_batch(s, visible, (quire_view){live, outside[i].offset, outside[i].size}));
+            REFUSE(OUTSIDE,
+                   sync_batch(s, visible, (quire_view){live, outside[i].offset, outside[i].size}));
     }
 }
 
 static void copying(void)
 {
     char data[8] = "data";
-    REFUSED(&b, INVALID, quire_write(NULL, live, 0, data, 1));
-    REFUSED(&b, INVALID, quire_read(NULL, live, 0, data, 1));
-    REFUSED(&b, INVALID, quire_write(visible, live, 0, NULL, 1));
-    REFUSED(&b, INVALID, quire_read(visible, live, 0, NULL, 1));
-    REFUSED(&b, QUIRE_ERROR_WRONG_STATE, quire_write(visible, reserved, 0, data, 1));
-    REFUSED(&b, QUIRE_ERROR_WRONG_STATE, quire_read(visible, reserved, 0, data, 1));
+    REFUSE(INVALID, quire_write(NULL, live, 0, data, 1));
+    REFUSE(INVALID, quire_read(NULL, live, 0, data, 1));
+    REFUSE(INVALID, quire_write(visible, live, 0, NULL, 1));
+    REFUSE(INVALID, quire_read(visible, live, 0, NULL, 1));
+    REFUSE(WRONG_STATE, quire_write(visible, reserved, 0, data, 1));
+    REFUSE(WRONG_STATE, quire_read(visible, reserved, 0, data, 1));
     REFUSED_HANDLES(quire_write(visible, wrong, 0, data, 1));
     REFUSED_HANDLES(quire_read(visible, wrong, 0, data, 1));
-    REFUSED(&b, OUTSIDE, quire_write(visible, live, SIZE + 1, data, 0));
+    REFUSE(OUTSIDE, quire_write(visible, live, SIZE + 1, data, 0));
     for (int i = 2; i < OUTSIDES; i++) {
         uint64_t offset = outside[i].offset, size = outside[i].size;
-        REFUSED(&b, OUTSIDE, quire_write(visible, live, offset, data, size));
-        REFUSED(&b, OUTSIDE, quire_read(visible, live, offset, data, size));
-        REFUSED(&b, OUTSIDE, quire_write(device_only, remote, offset, data, size));
-        REFUSED(&b, OUTSIDE, quire_read(device_only, remote, offset, data, size));
+        REFUSE(OUTSIDE, quire_write(visible, live, offset, data, size));
+        REFUSE(OUTSIDE, quire_read(visible, live, offset, data, size));
+        REFUSE(OUTSIDE, quire_write(device_only, remote, offset, data, size));
+        REFUSE(OUTSIDE, quire_read(device_only, remote, offset, data, size));
     }
     CHECK_STR(data, "data"); /* a rejected read writes nothing */
 }
@@ -578,16 +562,16 @@ static void copying(void)
 static void making_views(void)
 {
     quire_view view, whole = {live, 0, SIZE}, far = {live, UINT64_MAX - 10, 100};
-    REFUSED_OUT(&b, INVALID, view, quire_view_create(NULL, live, 0, 0, &view));
-    REFUSED(&b, INVALID, quire_view_create(visible, live, 0, 0, NULL));
+    REFUSE_OUT(INVALID, view, quire_view_create(NULL, live, 0, 0, &view));
+    REFUSE(INVALID, quire_view_create(visible, live, 0, 0, NULL));
     REFUSED_HANDLES_OUT(view, quire_view_create(visible, wrong, 0, 0, &view));
-    REFUSED(&b, INVALID, quire_view_narrow(whole, 0, 0, NULL));
-    REFUSED_OUT(&b, OUTSIDE, view, quire_view_narrow(far, 50, 10, &view));
-    REFUSED_OUT(&b, OUTSIDE, view, quire_view_narrow((quire_view){live, 0, 0}, 0, 0, &view));
+    REFUSE(INVALID, quire_view_narrow(whole, 0, 0, NULL));
+    REFUSE_OUT(OUTSIDE, view, quire_view_narrow(far, 50, 10, &view));
+    REFUSE_OUT(OUTSIDE, view, quire_view_narrow((quire_view){live, 0, 0}, 0, 0, &view));
     for (int i = 0; i < OUTSIDES; i++) {
         uint64_t offset = outside[i].offset, size = outside[i].size;
-        REFUSED_OUT(&b, OUTSIDE, view, quire_view_create(visible, live, offset, size, &view));
-        REFUSED_OUT(&b, OUTSIDE, view, quire_view_narrow(whole, offset, size, &view));
+        REFUSE_OUT(OUTSIDE, view, quire_view_create(visible, live, offset, size, &view));
+        REFUSE_OUT(OUTSIDE, view, quire_view_narrow(whole, offset, size, &view));
     }
 }
 
@@ -597,20 +581,20 @@ static void using_views(void)
                      beyond = {live, 990, 20};
     char data[8] = "data";
     void *p;
-    REFUSED_OUT(&b, INVALID, p, quire_view_map(NULL, part, &p));
-    REFUSED(&b, INVALID, quire_view_map(visible, part, NULL));
-    REFUSED_OUT(&b, OUTSIDE, p, quire_view_map(visible, far, &p));
-    REFUSED_OUT(&b, OUTSIDE, p, quire_view_map(visible, beyond, &p));
-    REFUSED(&b, INVALID, quire_view_write(NULL, part, 0, data, 1));
-    REFUSED(&b, INVALID, quire_view_read(NULL, part, 0, data, 1));
-    REFUSED(&b, INVALID, quire_view_write(visible, part, 0, NULL, 1));
-    REFUSED(&b, INVALID, quire_view_read(visible, part, 0, NULL, 1));
-    REFUSED(&b, OUTSIDE, quire_view_write(visible, part, 19, data, 2));
-    REFUSED(&b, OUTSIDE, quire_view_read(visible, part, 21, data, 0));
-    REFUSED(&b, OUTSIDE, quire_view_write(visible, far, 50, data, 2));
-    REFUSED(&b, OUTSIDE, quire_view_read(visible, far, 50, data, 2));
-    REFUSED(&b, OUTSIDE, quire_view_write(visible, beyond, 15, data, 2));
-    REFUSED(&b, OUTSIDE, quire_view_read(visible, beyond, 15, data, 2));
+    REFUSE_OUT(INVALID, p, quire_view_map(NULL, part, &p));
+    REFUSE(INVALID, quire_view_map(visible, part, NULL));
+    REFUSE_OUT(OUTSIDE, p, quire_view_map(visible, far, &p));
+    REFUSE_OUT(OUTSIDE, p, quire_view_map(visible, beyond, &p));
+    REFUSE(INVALID, quire_view_write(NULL, part, 0, data, 1));
+    REFUSE(INVALID, quire_view_read(NULL, part, 0, data, 1));
+    REFUSE(INVALID, quire_view_write(visible, part, 0, NULL, 1));
+    REFUSE(INVALID, quire_view_read(visible, part, 0, NULL, 1));
+    REFUSE(OUTSIDE, quire_view_write(visible, part, 19, data, 2));
+    REFUSE(OUTSIDE, quire_view_read(visible, part, 21, data, 0));
+    REFUSE(OUTSIDE, quire_view_write(visible, far, 50, data, 2));
+    REFUSE(OUTSIDE, quire_view_read(visible, far, 50, data, 2));
+    REFUSE(OUTSIDE, quire_view_write(visible, beyond, 15, data, 2));
+    REFUSE(OUTSIDE, quire_view_read(visible, beyond, 15, data, 2));
     REFUSED_HANDLES_OUT(p, quire_view_map(visible, ((quire_view){wrong, 0, 1}), &p));
     REFUSED_HANDLES(quire_view_write(visible, ((quire_view){wrong, 0, 1}), 0, data, 1));
     REFUSED_HANDLES(quire_view_read(visible, ((quire_view){wrong, 0, 1}), 0, data, 1));
@@ -649,10 +633,10 @@ static void finding_nothing(void)
     for (size_t i = 0; i < sizeof nowhere / sizeof *nowhere; i++) {
         quire_allocation found;
         quire_memory *memory;
-        REFUSED_OUT(&b, OUTSIDE, found, quire_memory_find(visible, nowhere[i], &found));
-        REFUSED_OUT(&b, OUTSIDE, found, quire_device_find(b.device, nowhere[i], &memory, &found));
-        REFUSED_OUT(&b, OUTSIDE, memory, quire_device_find(b.device, nowhere[i], &memory, &found));
-        REFUSED(&b, OUTSIDE, quire_free_at_address(visible, nowhere[i], NULL));
+        REFUSE_OUT(OUTSIDE, found, quire_memory_find(visible, nowhere[i], &found));
+        REFUSE_OUT(OUTSIDE, found, quire_device_find(b.device, nowhere[i], &memory, &found));
+        REFUSE_OUT(OUTSIDE, memory, quire_device_find(b.device, nowhere[i], &memory, &found));
+        REFUSE(OUTSIDE, quire_free_at_address(visible, nowhere[i], NULL));
     }
 }
 
@@ -661,17 +645,16 @@ static void finding(void)
     quire_allocation found;
     quire_memory *memory;
     uint64_t address = address_of(live);
-    REFUSED_OUT(&b, INVALID, found, quire_memory_find(NULL, address, &found));
-    REFUSED(&b, INVALID, quire_memory_find(visible, address, NULL));
-    REFUSED_OUT(&b, INVALID, found, quire_device_find(NULL, address, NULL, &found));
-    REFUSED_OUT(&b, INVALID, memory, quire_device_find(b.device, address, &memory, NULL));
-    REFUSED_OUT(&b, UNSUPPORTED, found, quire_memory_find(device_only, address, &found));
-    REFUSED(&b, UNSUPPORTED, quire_free_at_address(device_only, address, NULL));
-    REFUSED(&b, INVALID, quire_free_at_address(NULL, address, NULL));
-    REFUSED(&b, INVALID, quire_free_at_address(visible, address + 1, NULL));
-    REFUSED(&b, INVALID,
-            quire_free_at_address(visible, address + SIZE, NULL)); /* held, not requested */
-    REFUSED(&b, QUIRE_ERROR_BUSY, quire_free_at_address(visible, address_of(mapped), NULL));
+    REFUSE_OUT(INVALID, found, quire_memory_find(NULL, address, &found));
+    REFUSE(INVALID, quire_memory_find(visible, address, NULL));
+    REFUSE_OUT(INVALID, found, quire_device_find(NULL, address, NULL, &found));
+    REFUSE_OUT(INVALID, memory, quire_device_find(b.device, address, &memory, NULL));
+    REFUSE_OUT(UNSUPPORTED, found, quire_memory_find(device_only, address, &found));
+    REFUSE(UNSUPPORTED, quire_free_at_address(device_only, address, NULL));
+    REFUSE(INVALID, quire_free_at_address(NULL, address, NULL));
+    REFUSE(INVALID, quire_free_at_address(visible, address + 1, NULL));
+    REFUSE(INVALID, quire_free_at_address(visible, address + SIZE, NULL)); /* held, not requested */
+    REFUSE(BUSY, quire_free_at_address(visible, address_of(mapped), NULL));
     finding_nothing();
 }
 

@@ -9,9 +9,6 @@
 #include "tests/misuse/misuse.h"
 #include "tests/support/state.h"
 
-#define INVALID QUIRE_ERROR_INVALID_ARGUMENT
-#define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
-
 static bench b;
 
 static void begin(void)
@@ -24,16 +21,16 @@ static void begin(void)
 static void refuses(quire_result code, quire_plugin_options options)
 {
     quire_device *device;
-    REFUSED_OUT(&b, code, device, quire_plugin_open(&options, &device));
+    REFUSE_OUT(code, device, quire_plugin_open(&options, &device));
 }
 
 static void opening(void)
 {
     quire_device *device;
     begin();
-    REFUSED(&b, INVALID, quire_plugin_open(NULL, NULL));
-    REFUSED(&b, INVALID, quire_plugin_open(&(quire_plugin_options){.path = "p.so"}, NULL));
-    REFUSED_OUT(&b, INVALID, device, quire_plugin_open(NULL, &device));
+    REFUSE(INVALID, quire_plugin_open(NULL, NULL));
+    REFUSE(INVALID, quire_plugin_open(&(quire_plugin_options){.path = "p.so"}, NULL));
+    REFUSE_OUT(INVALID, device, quire_plugin_open(NULL, &device));
     refuses(INVALID, (quire_plugin_options){.path = NULL});
     refuses(INVALID, (quire_plugin_options){.path = ""});
     refuses(INVALID, (quire_plugin_options){.path = "p.so", .alignment = 3});
@@ -57,16 +54,15 @@ static void asking(void)
     quire_plugin_info info;
     quire_page_policy policy;
     begin();
-    REFUSED_OUT(&b, INVALID, info, quire_plugin_get_info(NULL, &info));
-    REFUSED_OUT(&b, INVALID, info, quire_plugin_get_info(b.device, &info));
-    REFUSED(&b, INVALID, quire_plugin_get_info(b.device, NULL));
-    REFUSED_OUT(&b, INVALID, policy,
-                quire_plugin_get_policy(NULL, QUIRE_PADDLE_AUTO_GROWTH, &policy));
-    REFUSED_OUT(&b, INVALID, policy,
-                quire_plugin_get_policy(b.device, QUIRE_PADDLE_AUTO_GROWTH, &policy));
-    REFUSED_OUT(&b, INVALID, policy,
-                quire_plugin_get_policy(b.device, (quire_paddle_strategy)7, &policy));
-    REFUSED(&b, INVALID, quire_plugin_get_policy(b.device, QUIRE_PADDLE_AUTO_GROWTH, NULL));
+    REFUSE_OUT(INVALID, info, quire_plugin_get_info(NULL, &info));
+    REFUSE_OUT(INVALID, info, quire_plugin_get_info(b.device, &info));
+    REFUSE(INVALID, quire_plugin_get_info(b.device, NULL));
+    REFUSE_OUT(INVALID, policy, quire_plugin_get_policy(NULL, QUIRE_PADDLE_AUTO_GROWTH, &policy));
+    REFUSE_OUT(INVALID, policy,
+               quire_plugin_get_policy(b.device, QUIRE_PADDLE_AUTO_GROWTH, &policy));
+    REFUSE_OUT(INVALID, policy,
+               quire_plugin_get_policy(b.device, (quire_paddle_strategy)7, &policy));
+    REFUSE(INVALID, quire_plugin_get_policy(b.device, QUIRE_PADDLE_AUTO_GROWTH, NULL));
     HARMLESS(&b, CHECK(!quire_plugin_function_name(UINT32_MAX)));
     bench_end(&b);
 }
@@ -77,15 +73,15 @@ static void streams(void)
     void *plugin_stream;
     int something;
     begin();
-    REFUSED_OUT(&b, INVALID, stream, quire_plugin_stream_wrap(NULL, &something, NULL, &stream));
-    REFUSED_OUT(&b, INVALID, stream, quire_plugin_stream_wrap(b.device, &something, "s", &stream));
-    REFUSED_OUT(&b, INVALID, stream, quire_plugin_stream_wrap(b.device, NULL, "s", &stream));
-    REFUSED(&b, INVALID, quire_plugin_stream_wrap(b.device, &something, "s", NULL));
-    REFUSED_OUT(&b, INVALID, plugin_stream, quire_plugin_get_stream(NULL, &plugin_stream));
+    REFUSE_OUT(INVALID, stream, quire_plugin_stream_wrap(NULL, &something, NULL, &stream));
+    REFUSE_OUT(INVALID, stream, quire_plugin_stream_wrap(b.device, &something, "s", &stream));
+    REFUSE_OUT(INVALID, stream, quire_plugin_stream_wrap(b.device, NULL, "s", &stream));
+    REFUSE(INVALID, quire_plugin_stream_wrap(b.device, &something, "s", NULL));
+    REFUSE_OUT(INVALID, plugin_stream, quire_plugin_get_stream(NULL, &plugin_stream));
     CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.capture = true}, &held));
     refusal_begin(&b);
-    REFUSED_OUT(&b, INVALID, plugin_stream, quire_plugin_get_stream(held, &plugin_stream));
-    REFUSED(&b, INVALID, quire_plugin_get_stream(held, NULL));
+    REFUSE_OUT(INVALID, plugin_stream, quire_plugin_get_stream(held, &plugin_stream));
+    REFUSE(INVALID, quire_plugin_get_stream(held, NULL));
     CHECK_OK(quire_stream_destroy(&held));
     bench_end(&b);
 }

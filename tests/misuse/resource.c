@@ -8,9 +8,6 @@
 #include "tests/misuse/misuse.h"
 #include "tests/support/state.h"
 
-#define INVALID QUIRE_ERROR_INVALID_ARGUMENT
-#define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
-
 static bench b;
 static quire_memory *visible, *device_only;
 static quire_allocation range, reserved, stale, remote;
@@ -54,15 +51,15 @@ static void refuse_buffer(quire_result code, quire_memory *memory,
 {
     quire_buffer made;
     uint32_t chosen = 77;
-    REFUSED_OUT(&b, code, made, quire_buffer_create(memory, options, &made));
-    REFUSED_OUT(&b, code, made, quire_buffer_create_fallback(&memory, 1, options, &chosen, &made));
+    REFUSE_OUT(code, made, quire_buffer_create(memory, options, &made));
+    REFUSE_OUT(code, made, quire_buffer_create_fallback(&memory, 1, options, &chosen, &made));
 }
 
 static void buffers(void)
 {
     const quire_buffer_options good = {.size = 1000};
     const uint64_t sizes[] = {UINT64_MAX, UINT64_MAX - 63, UINT64_C(1) << 63, UINT64_C(1) << 31};
-    REFUSED(&b, INVALID, quire_buffer_create(visible, &good, NULL));
+    REFUSE(INVALID, quire_buffer_create(visible, &good, NULL));
     refuse_buffer(INVALID, NULL, &good);
     refuse_buffer(INVALID, visible, NULL);
     refuse_buffer(INVALID, visible, &(quire_buffer_options){0});
@@ -74,15 +71,11 @@ static void buffers(void)
     refuse_buffer(INVALID, visible, &(quire_buffer_options){.size = 1, .usage = UINT32_MAX});
     refuse_buffer(INVALID, visible, &(quire_buffer_options){.size = 1, .usage = 0x80});
     refuse_buffer(INVALID, visible, &(quire_buffer_options){.size = 1, .name = long_name});
-    refuse_buffer(QUIRE_ERROR_NOT_HOST_VISIBLE, device_only,
-                  &(quire_buffer_options){.size = 1, .host_read = true});
-    refuse_buffer(QUIRE_ERROR_NOT_HOST_VISIBLE, device_only,
-                  &(quire_buffer_options){.size = 1, .host_write = true});
-    refuse_buffer(QUIRE_ERROR_NOT_HOST_VISIBLE, device_only,
-                  &(quire_buffer_options){.size = 1, .mapped = true});
+    refuse_buffer(NOT_VISIBLE, device_only, &(quire_buffer_options){.size = 1, .host_read = true});
+    refuse_buffer(NOT_VISIBLE, device_only, &(quire_buffer_options){.size = 1, .host_write = true});
+    refuse_buffer(NOT_VISIBLE, device_only, &(quire_buffer_options){.size = 1, .mapped = true});
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        refuse_buffer(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, visible,
-                      &(quire_buffer_options){.size = sizes[i]});
+        refuse_buffer(NO_MEMORY, visible, &(quire_buffer_options){.size = sizes[i]});
     for (int i = 0; i < 4; i++) {
         quire_buffer_options options = good;
         options.unused[i] = 1;
@@ -102,11 +95,11 @@ static void refuse_choice(quire_result code, quire_device *device, const quire_k
     quire_allocation made;
     quire_buffer block;
     quire_image picture;
-    REFUSED_OUT(&b, code, made, quire_device_allocate(device, choice, &of_range, &memory, &made));
-    REFUSED_OUT(&b, code, block,
-                quire_device_buffer_create(device, choice, &of_buffer, &memory, &block));
-    REFUSED_OUT(&b, code, picture,
-                quire_device_image_create(device, choice, &of_image, &memory, &picture));
+    REFUSE_OUT(code, made, quire_device_allocate(device, choice, &of_range, &memory, &made));
+    REFUSE_OUT(code, block,
+               quire_device_buffer_create(device, choice, &of_buffer, &memory, &block));
+    REFUSE_OUT(code, picture,
+               quire_device_image_create(device, choice, &of_image, &memory, &picture));
     CHECK(!memory);
 }
 
@@ -148,42 +141,34 @@ static void default_memories(void)
     quire_allocation made;
     quire_buffer block;
     quire_image picture;
-    REFUSED_OUT(&b, INVALID, memory, quire_device_default_memory(NULL, 0, &memory));
-    REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_RANGE, memory,
-                quire_device_default_memory(b.device, 4, &memory));
-    REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_RANGE, memory,
-                quire_device_default_memory(b.device, UINT32_MAX, &memory));
-    REFUSED(&b, INVALID, quire_device_default_memory(b.device, 0, NULL));
-    REFUSED(&b, INVALID, quire_device_set_default_options(NULL, NULL));
-    REFUSED(&b, INVALID,
-            quire_device_set_default_options(b.device, &(quire_memory_options){.name = "mine"}));
-    REFUSED(&b, QUIRE_ERROR_UNSUPPORTED,
-            quire_device_set_default_options(
-                b.device, &(quire_memory_options){.kind.required = QUIRE_PROTECTED}));
-    REFUSED_OUT(&b, INVALID, memory,
-                quire_device_allocate(b.device, NULL, &of_range, &memory, NULL));
-    REFUSED_OUT(&b, INVALID, made, quire_device_allocate(b.device, NULL, &of_range, NULL, &made));
-    REFUSED_OUT(&b, INVALID, made, quire_device_allocate(b.device, NULL, NULL, &memory, &made));
-    REFUSED_OUT(&b, INVALID, memory,
-                quire_device_buffer_create(b.device, NULL, &of_buffer, &memory, NULL));
-    REFUSED_OUT(&b, INVALID, block,
-                quire_device_buffer_create(b.device, NULL, &of_buffer, NULL, &block));
-    REFUSED_OUT(&b, INVALID, block,
-                quire_device_buffer_create(b.device, NULL, NULL, &memory, &block));
-    REFUSED_OUT(&b, INVALID, memory,
-                quire_device_image_create(b.device, NULL, &of_image, &memory, NULL));
-    REFUSED_OUT(&b, INVALID, picture,
-                quire_device_image_create(b.device, NULL, &of_image, NULL, &picture));
-    REFUSED_OUT(&b, INVALID, picture,
-                quire_device_image_create(b.device, NULL, NULL, &memory, &picture));
+    REFUSE_OUT(INVALID, memory, quire_device_default_memory(NULL, 0, &memory));
+    REFUSE_OUT(OUTSIDE, memory, quire_device_default_memory(b.device, 4, &memory));
+    REFUSE_OUT(OUTSIDE, memory, quire_device_default_memory(b.device, UINT32_MAX, &memory));
+    REFUSE(INVALID, quire_device_default_memory(b.device, 0, NULL));
+    REFUSE(INVALID, quire_device_set_default_options(NULL, NULL));
+    REFUSE(INVALID,
+           quire_device_set_default_options(b.device, &(quire_memory_options){.name = "mine"}));
+    REFUSE(UNSUPPORTED, quire_device_set_default_options(
+                            b.device, &(quire_memory_options){.kind.required = QUIRE_PROTECTED}));
+    REFUSE_OUT(INVALID, memory, quire_device_allocate(b.device, NULL, &of_range, &memory, NULL));
+    REFUSE_OUT(INVALID, made, quire_device_allocate(b.device, NULL, &of_range, NULL, &made));
+    REFUSE_OUT(INVALID, made, quire_device_allocate(b.device, NULL, NULL, &memory, &made));
+    REFUSE_OUT(INVALID, memory,
+               quire_device_buffer_create(b.device, NULL, &of_buffer, &memory, NULL));
+    REFUSE_OUT(INVALID, block,
+               quire_device_buffer_create(b.device, NULL, &of_buffer, NULL, &block));
+    REFUSE_OUT(INVALID, block, quire_device_buffer_create(b.device, NULL, NULL, &memory, &block));
+    REFUSE_OUT(INVALID, memory,
+               quire_device_image_create(b.device, NULL, &of_image, &memory, NULL));
+    REFUSE_OUT(INVALID, picture,
+               quire_device_image_create(b.device, NULL, &of_image, NULL, &picture));
+    REFUSE_OUT(INVALID, picture,
+               quire_device_image_create(b.device, NULL, NULL, &memory, &picture));
     const quire_buffer_options empty = {.size = 0}, odd = {.size = 1, .alignment = 3};
     const quire_buffer_options named = {.size = 1, .name = long_name};
-    REFUSED_OUT(&b, INVALID, block,
-                quire_device_buffer_create(b.device, NULL, &empty, &memory, &block));
-    REFUSED_OUT(&b, INVALID, block,
-                quire_device_buffer_create(b.device, NULL, &odd, &memory, &block));
-    REFUSED_OUT(&b, INVALID, block,
-                quire_device_buffer_create(b.device, NULL, &named, &memory, &block));
+    REFUSE_OUT(INVALID, block, quire_device_buffer_create(b.device, NULL, &empty, &memory, &block));
+    REFUSE_OUT(INVALID, block, quire_device_buffer_create(b.device, NULL, &odd, &memory, &block));
+    REFUSE_OUT(INVALID, block, quire_device_buffer_create(b.device, NULL, &named, &memory, &block));
     CHECK(!memory);
     CHECK_OK(quire_device_default_memory(b.device, 0, &memory));
     quire_memory *same = memory;
@@ -199,8 +184,8 @@ static void refuse_image(quire_result code, quire_memory *memory,
 {
     quire_image made;
     uint32_t chosen = 77;
-    REFUSED_OUT(&b, code, made, quire_image_create(memory, options, &made));
-    REFUSED_OUT(&b, code, made, quire_image_create_fallback(&memory, 1, options, &chosen, &made));
+    REFUSE_OUT(code, made, quire_image_create(memory, options, &made));
+    REFUSE_OUT(code, made, quire_image_create_fallback(&memory, 1, options, &chosen, &made));
 }
 
 /* Wrong for an image, and for the query of its requirements. */
@@ -208,19 +193,19 @@ static void refuse_texels(quire_result code, const quire_image_options *options)
 {
     quire_requirements needs;
     refuse_image(code, visible, options);
-    REFUSED_OUT(&b, code, needs, quire_image_get_requirements(b.device, options, &needs));
+    REFUSE_OUT(code, needs, quire_image_get_requirements(b.device, options, &needs));
 }
 
 static void images(void)
 {
     const quire_image_options good = {.width = 10};
     quire_requirements needs;
-    REFUSED(&b, INVALID, quire_image_create(visible, &good, NULL));
+    REFUSE(INVALID, quire_image_create(visible, &good, NULL));
     refuse_image(INVALID, NULL, &good);
     refuse_image(INVALID, visible, NULL);
-    REFUSED_OUT(&b, INVALID, needs, quire_image_get_requirements(NULL, &good, &needs));
-    REFUSED_OUT(&b, INVALID, needs, quire_image_get_requirements(b.device, NULL, &needs));
-    REFUSED(&b, INVALID, quire_image_get_requirements(b.device, &good, NULL));
+    REFUSE_OUT(INVALID, needs, quire_image_get_requirements(NULL, &good, &needs));
+    REFUSE_OUT(INVALID, needs, quire_image_get_requirements(b.device, NULL, &needs));
+    REFUSE(INVALID, quire_image_get_requirements(b.device, &good, NULL));
     refuse_texels(INVALID, &(quire_image_options){0});
     refuse_texels(INVALID, &(quire_image_options){.width = 1, .channel_count = 5});
     refuse_texels(INVALID, &(quire_image_options){.width = 1, .channel_count = UINT32_MAX});
@@ -229,16 +214,13 @@ static void images(void)
     refuse_texels(INVALID, &(quire_image_options){.width = 1, .tiling = 2});
     refuse_texels(INVALID, &(quire_image_options){.width = 1, .usage = QUIRE_USAGE_VERTEX});
     refuse_texels(INVALID, &(quire_image_options){.width = 1, .usage = UINT32_MAX});
-    refuse_texels(
-        QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-        &(quire_image_options){.width = UINT32_MAX, .height = UINT32_MAX, .depth = UINT32_MAX});
-    refuse_image(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, visible,
+    refuse_texels(NO_MEMORY, &(quire_image_options){
+                                 .width = UINT32_MAX, .height = UINT32_MAX, .depth = UINT32_MAX});
+    refuse_image(NO_MEMORY, visible,
                  &(quire_image_options){.width = UINT32_MAX, .height = UINT32_MAX});
     refuse_image(INVALID, visible, &(quire_image_options){.width = 1, .name = long_name});
-    refuse_image(QUIRE_ERROR_NOT_HOST_VISIBLE, device_only,
-                 &(quire_image_options){.width = 1, .host_read = true});
-    refuse_image(QUIRE_ERROR_NOT_HOST_VISIBLE, device_only,
-                 &(quire_image_options){.width = 1, .mapped = true});
+    refuse_image(NOT_VISIBLE, device_only, &(quire_image_options){.width = 1, .host_read = true});
+    refuse_image(NOT_VISIBLE, device_only, &(quire_image_options){.width = 1, .mapped = true});
     for (int i = 0; i < 4; i++) {
         quire_image_options options = good;
         options.unused[i] = 1;
@@ -254,9 +236,8 @@ static void refuse_object(quire_result code, quire_memory *memory, quire_allocat
 {
     quire_buffer_info of_buffer;
     quire_image_info of_image;
-    REFUSED_OUT(&b, code, of_buffer,
-                quire_buffer_get_info(memory, (quire_buffer){wrong}, &of_buffer));
-    REFUSED_OUT(&b, code, of_image, quire_image_get_info(memory, (quire_image){wrong}, &of_image));
+    REFUSE_OUT(code, of_buffer, quire_buffer_get_info(memory, (quire_buffer){wrong}, &of_buffer));
+    REFUSE_OUT(code, of_image, quire_image_get_info(memory, (quire_image){wrong}, &of_image));
 }
 
 static void asking(void)
@@ -266,15 +247,15 @@ static void asking(void)
     refuse_object(INVALID, NULL, buffer.allocation);
     refuse_object(INVALID, visible, (quire_allocation){0});
     refuse_object(INVALID, visible, range);
-    refuse_object(QUIRE_ERROR_WRONG_STATE, visible, reserved);
-    refuse_object(QUIRE_ERROR_STALE_HANDLE, visible, stale);
-    refuse_object(QUIRE_ERROR_FOREIGN_HANDLE, visible, remote);
-    REFUSED(&b, INVALID, quire_buffer_get_info(visible, buffer, NULL));
-    REFUSED(&b, INVALID, quire_image_get_info(visible, image, NULL));
-    REFUSED_OUT(&b, INVALID, of_buffer,
-                quire_buffer_get_info(visible, (quire_buffer){image.allocation}, &of_buffer));
-    REFUSED_OUT(&b, INVALID, of_image,
-                quire_image_get_info(visible, (quire_image){buffer.allocation}, &of_image));
+    refuse_object(WRONG_STATE, visible, reserved);
+    refuse_object(STALE, visible, stale);
+    refuse_object(FOREIGN, visible, remote);
+    REFUSE(INVALID, quire_buffer_get_info(visible, buffer, NULL));
+    REFUSE(INVALID, quire_image_get_info(visible, image, NULL));
+    REFUSE_OUT(INVALID, of_buffer,
+               quire_buffer_get_info(visible, (quire_buffer){image.allocation}, &of_buffer));
+    REFUSE_OUT(INVALID, of_image,
+               quire_image_get_info(visible, (quire_image){buffer.allocation}, &of_image));
 }
 
 /* ---- backends with impossible requirements -------------------------------------------------- */
@@ -286,8 +267,8 @@ static void refuse_needs(quire_result code, quire_requirements needs)
     refuse_buffer(code, visible, &(quire_buffer_options){.size = 1000});
     refuse_image(code, visible, &(quire_image_options){.width = 10, .height = 10});
     if (code == QUIRE_ERROR_BACKEND_FAILURE)
-        REFUSED_OUT(
-            &b, code, asked,
+        REFUSE_OUT(
+            code, asked,
             quire_image_get_requirements(b.device, &(quire_image_options){.width = 10}, &asked));
     b.fake.object_needs = kept;
 }
@@ -299,9 +280,8 @@ static void impossible_needs(void)
                  (quire_requirements){.alignment = 3, .kind_mask = UINT32_MAX});
     refuse_needs(QUIRE_ERROR_BACKEND_FAILURE, (quire_requirements){.alignment = 64});
     refuse_needs(UNSUPPORTED, (quire_requirements){.alignment = 64, .kind_mask = 1});
-    refuse_needs(
-        QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-        (quire_requirements){.size = UINT64_MAX, .alignment = 64, .kind_mask = UINT32_MAX});
+    refuse_needs(NO_MEMORY, (quire_requirements){
+                                .size = UINT64_MAX, .alignment = 64, .kind_mask = UINT32_MAX});
 }
 
 /* ---- quire/insight.h ------------------------------------------------------------------------ */
@@ -310,24 +290,24 @@ static void figures(void)
 {
     quire_memory_stats stats;
     quire_device_stats device;
-    REFUSED_OUT(&b, INVALID, stats, quire_memory_get_stats(NULL, &stats));
-    REFUSED(&b, INVALID, quire_memory_get_stats(visible, NULL));
-    REFUSED(&b, INVALID, quire_memory_push_stats(NULL));
-    REFUSED_OUT(&b, INVALID, stats, quire_memory_pop_stats(NULL, &stats));
-    REFUSED(&b, INVALID, quire_memory_pop_stats(visible, NULL));
-    REFUSED_OUT(&b, QUIRE_ERROR_WRONG_STATE, stats, quire_memory_pop_stats(visible, &stats));
-    REFUSED_OUT(&b, INVALID, device, quire_device_get_stats(NULL, &device));
-    REFUSED(&b, INVALID, quire_device_get_stats(b.device, NULL));
-    REFUSED(&b, INVALID, quire_memory_check(NULL));
-    REFUSED(&b, INVALID, quire_memory_set_hook(NULL, NULL));
-    REFUSED(&b, INVALID, quire_memory_set_hook(visible, &(quire_hook){.kinds = 0x100}));
-    REFUSED(&b, INVALID, quire_device_set_hook(NULL, NULL));
-    REFUSED(&b, INVALID, quire_device_set_hook(b.device, &(quire_hook){.kinds = 0x100}));
+    REFUSE_OUT(INVALID, stats, quire_memory_get_stats(NULL, &stats));
+    REFUSE(INVALID, quire_memory_get_stats(visible, NULL));
+    REFUSE(INVALID, quire_memory_push_stats(NULL));
+    REFUSE_OUT(INVALID, stats, quire_memory_pop_stats(NULL, &stats));
+    REFUSE(INVALID, quire_memory_pop_stats(visible, NULL));
+    REFUSE_OUT(WRONG_STATE, stats, quire_memory_pop_stats(visible, &stats));
+    REFUSE_OUT(INVALID, device, quire_device_get_stats(NULL, &device));
+    REFUSE(INVALID, quire_device_get_stats(b.device, NULL));
+    REFUSE(INVALID, quire_memory_check(NULL));
+    REFUSE(INVALID, quire_memory_set_hook(NULL, NULL));
+    REFUSE(INVALID, quire_memory_set_hook(visible, &(quire_hook){.kinds = 0x100}));
+    REFUSE(INVALID, quire_device_set_hook(NULL, NULL));
+    REFUSE(INVALID, quire_device_set_hook(b.device, &(quire_hook){.kinds = 0x100}));
     for (int i = 0; i < 4; i++) {
         quire_hook hook = {.event = NULL};
         hook.unused[i] = 1;
-        REFUSED(&b, INVALID, quire_memory_set_hook(visible, &hook));
-        REFUSED(&b, INVALID, quire_device_set_hook(b.device, &hook));
+        REFUSE(INVALID, quire_memory_set_hook(visible, &hook));
+        REFUSE(INVALID, quire_device_set_hook(b.device, &hook));
     }
 }
 
@@ -347,29 +327,29 @@ static void dumps(void)
 {
     quire_space *space = NULL;
     CHECK_OK(quire_space_create(&(quire_space_options){.size = 65536}, &space));
-    REFUSED(&b, INVALID, quire_memory_walk(NULL, visit_nothing, NULL));
-    REFUSED(&b, INVALID, quire_memory_walk(visible, NULL, NULL));
-    REFUSED(&b, INVALID, quire_memory_write_json(NULL, refuse_text, NULL));
-    REFUSED(&b, INVALID, quire_memory_write_json(visible, NULL, NULL));
-    REFUSED(&b, INVALID, quire_memory_write_svg(NULL, refuse_text, NULL));
-    REFUSED(&b, INVALID, quire_memory_write_svg(visible, NULL, NULL));
-    REFUSED(&b, INVALID, quire_memory_write_report(NULL, refuse_text, NULL));
-    REFUSED(&b, INVALID, quire_memory_write_report(visible, NULL, NULL));
-    REFUSED(&b, QUIRE_ERROR_BAD_FILE, quire_memory_write_report(visible, refuse_text, NULL));
-    REFUSED(&b, INVALID, quire_device_write_json(NULL, refuse_text, NULL));
-    REFUSED(&b, INVALID, quire_device_write_json(b.device, NULL, NULL));
-    REFUSED(&b, QUIRE_ERROR_BAD_FILE, quire_device_write_json(b.device, refuse_text, NULL));
-    REFUSED(&b, INVALID, quire_device_write_svg(NULL, refuse_text, NULL));
-    REFUSED(&b, INVALID, quire_device_write_svg(b.device, NULL, NULL));
-    REFUSED(&b, QUIRE_ERROR_BAD_FILE, quire_device_write_svg(b.device, refuse_text, NULL));
-    REFUSED(&b, INVALID, quire_device_write_report(NULL, refuse_text, NULL));
-    REFUSED(&b, INVALID, quire_device_write_report(b.device, NULL, NULL));
-    REFUSED(&b, QUIRE_ERROR_BAD_FILE, quire_device_write_report(b.device, refuse_text, NULL));
-    REFUSED(&b, INVALID, quire_space_write_json(NULL, refuse_text, NULL));
-    REFUSED(&b, INVALID, quire_space_write_json(space, NULL, NULL));
-    REFUSED(&b, QUIRE_ERROR_BAD_FILE, quire_memory_write_json(visible, refuse_text, NULL));
-    REFUSED(&b, QUIRE_ERROR_BAD_FILE, quire_memory_write_svg(visible, refuse_text, NULL));
-    REFUSED(&b, QUIRE_ERROR_BAD_FILE, quire_space_write_json(space, refuse_text, NULL));
+    REFUSE(INVALID, quire_memory_walk(NULL, visit_nothing, NULL));
+    REFUSE(INVALID, quire_memory_walk(visible, NULL, NULL));
+    REFUSE(INVALID, quire_memory_write_json(NULL, refuse_text, NULL));
+    REFUSE(INVALID, quire_memory_write_json(visible, NULL, NULL));
+    REFUSE(INVALID, quire_memory_write_svg(NULL, refuse_text, NULL));
+    REFUSE(INVALID, quire_memory_write_svg(visible, NULL, NULL));
+    REFUSE(INVALID, quire_memory_write_report(NULL, refuse_text, NULL));
+    REFUSE(INVALID, quire_memory_write_report(visible, NULL, NULL));
+    REFUSE(BAD_FILE, quire_memory_write_report(visible, refuse_text, NULL));
+    REFUSE(INVALID, quire_device_write_json(NULL, refuse_text, NULL));
+    REFUSE(INVALID, quire_device_write_json(b.device, NULL, NULL));
+    REFUSE(BAD_FILE, quire_device_write_json(b.device, refuse_text, NULL));
+    REFUSE(INVALID, quire_device_write_svg(NULL, refuse_text, NULL));
+    REFUSE(INVALID, quire_device_write_svg(b.device, NULL, NULL));
+    REFUSE(BAD_FILE, quire_device_write_svg(b.device, refuse_text, NULL));
+    REFUSE(INVALID, quire_device_write_report(NULL, refuse_text, NULL));
+    REFUSE(INVALID, quire_device_write_report(b.device, NULL, NULL));
+    REFUSE(BAD_FILE, quire_device_write_report(b.device, refuse_text, NULL));
+    REFUSE(INVALID, quire_space_write_json(NULL, refuse_text, NULL));
+    REFUSE(INVALID, quire_space_write_json(space, NULL, NULL));
+    REFUSE(BAD_FILE, quire_memory_write_json(visible, refuse_text, NULL));
+    REFUSE(BAD_FILE, quire_memory_write_svg(visible, refuse_text, NULL));
+    REFUSE(BAD_FILE, quire_space_write_json(space, refuse_text, NULL));
     quire_space_destroy(&space);
 }
 
@@ -393,12 +373,12 @@ static void recording(void)
                                later = {.memory = visible, .sink = refuse_text, .unused = {1}};
     const quire_record_options *wrong[] = {NULL, &none, &both, &nowhere, &twice, &later};
     for (int i = 0; i < 6; i++)
-        REFUSED_OUT(&b, INVALID, recorder, quire_record_start(wrong[i], &recorder));
-    REFUSED(&b, INVALID, quire_record_start(&none, NULL));
-    REFUSED_OUT(&b, QUIRE_ERROR_BAD_FILE, recorder, quire_record_start(&no_file, &recorder));
-    REFUSED(&b, INVALID, quire_record_frame(NULL));
-    REFUSED(&b, INVALID, quire_record_flush(NULL));
-    REFUSED(&b, INVALID, quire_record_stop(NULL));
+        REFUSE_OUT(INVALID, recorder, quire_record_start(wrong[i], &recorder));
+    REFUSE(INVALID, quire_record_start(&none, NULL));
+    REFUSE_OUT(BAD_FILE, recorder, quire_record_start(&no_file, &recorder));
+    REFUSE(INVALID, quire_record_frame(NULL));
+    REFUSE(INVALID, quire_record_flush(NULL));
+    REFUSE(INVALID, quire_record_stop(NULL));
 }
 
 static const misuse_case cases[] = {

@@ -8,7 +8,6 @@
 #include "tests/misuse/misuse.h"
 #include "tests/support/state.h"
 
-#define INVALID QUIRE_ERROR_INVALID_ARGUMENT
 #define KIB UINT64_C(1024)
 
 static bench b;
@@ -82,7 +81,7 @@ static void one_sided_release(void *user, void *pointer, size_t size, size_t ali
 static void refuse_options(quire_result code, const quire_space_options *options)
 {
     quire_space *made;
-    REFUSED_OUT(&b, code, made, quire_space_create(options, &made));
+    REFUSE_OUT(code, made, quire_space_create(options, &made));
 }
 
 /* Options of the segregated fit only. */
@@ -103,7 +102,7 @@ static void creation(void)
     static const quire_host_memory halves[] = {{.allocate = one_sided_allocate},
                                                {.release = one_sided_release}};
     const uint64_t unlike = takes_granule() ? UINT64_C(1) << 31 : 2;
-    REFUSED(&b, INVALID, quire_space_create(NULL, NULL));
+    REFUSE(INVALID, quire_space_create(NULL, NULL));
     refuse_options(INVALID, &(quire_space_options){.fit.algorithm = (quire_fit)4});
     refuse_options(INVALID, &(quire_space_options){.fit.algorithm = (quire_fit)99});
     refuse_options(INVALID, &(quire_space_options){.fit = {.algorithm = fit, .granule = 3}});
@@ -121,7 +120,7 @@ static void creation(void)
                    &(quire_space_options){.fit.algorithm = fit, .host_memory = &halves[0]});
     refuse_options(INVALID,
                    &(quire_space_options){.fit.algorithm = fit, .host_memory = &halves[1]});
-    refuse_options(QUIRE_ERROR_OUT_OF_RANGE,
+    refuse_options(OUTSIDE,
                    &(quire_space_options){.fit.algorithm = fit, .size = UINT64_C(1) << 63});
     for (int i = 0; i < 4; i++) {
         quire_space_options options = {.fit.algorithm = fit};
@@ -148,42 +147,40 @@ static void creation(void)
 static void resizing(void)
 {
     bool is_fixed = fit == QUIRE_FIT_BUDDY || fit == QUIRE_FIT_LINEAR;
-    REFUSED(&b, INVALID, quire_space_resize_region(NULL, 0, 128 * KIB));
-    REFUSED(&b, INVALID, quire_space_resize_region(b.space, 1, 128 * KIB));
-    REFUSED(&b, INVALID, quire_space_resize_region(b.space, UINT32_MAX, 128 * KIB));
-    REFUSED(&b, INVALID, quire_space_resize_region(b.space, 0, 0));
+    REFUSE(INVALID, quire_space_resize_region(NULL, 0, 128 * KIB));
+    REFUSE(INVALID, quire_space_resize_region(b.space, 1, 128 * KIB));
+    REFUSE(INVALID, quire_space_resize_region(b.space, UINT32_MAX, 128 * KIB));
+    REFUSE(INVALID, quire_space_resize_region(b.space, 0, 0));
     if (takes_granule()) {
-        REFUSED(&b, INVALID, quire_space_resize_region(b.space, 0, 64 * KIB + 1));
-        REFUSED(&b, INVALID, quire_space_resize_region(b.space, 0, UINT64_MAX));
+        REFUSE(INVALID, quire_space_resize_region(b.space, 0, 64 * KIB + 1));
+        REFUSE(INVALID, quire_space_resize_region(b.space, 0, UINT64_MAX));
     }
-    REFUSED(&b, is_fixed ? QUIRE_ERROR_UNSUPPORTED : QUIRE_ERROR_BUSY,
-            quire_space_resize_region(b.space, 0, KIB));
-    REFUSED(&b, is_fixed ? QUIRE_ERROR_UNSUPPORTED : QUIRE_ERROR_OUT_OF_RANGE,
-            quire_space_resize_region(b.space, 0, UINT64_C(1) << 63));
+    REFUSE(is_fixed ? UNSUPPORTED : BUSY, quire_space_resize_region(b.space, 0, KIB));
+    REFUSE(is_fixed ? UNSUPPORTED : OUTSIDE,
+           quire_space_resize_region(b.space, 0, UINT64_C(1) << 63));
 }
 
 static void regions(void)
 {
     uint32_t region;
-    REFUSED_OUT(&b, INVALID, region, quire_space_add_region(NULL, 64 * KIB, 0, &region));
-    REFUSED(&b, INVALID, quire_space_add_region(b.space, 64 * KIB, 0, NULL));
-    REFUSED_OUT(&b, INVALID, region, quire_space_add_region(b.space, 0, 0, &region));
+    REFUSE_OUT(INVALID, region, quire_space_add_region(NULL, 64 * KIB, 0, &region));
+    REFUSE(INVALID, quire_space_add_region(b.space, 64 * KIB, 0, NULL));
+    REFUSE_OUT(INVALID, region, quire_space_add_region(b.space, 0, 0, &region));
     bool has_all = fit == QUIRE_FIT_LINEAR; /* it takes one region */
-    REFUSED_OUT(&b, has_all ? QUIRE_ERROR_WRONG_STATE : QUIRE_ERROR_OUT_OF_RANGE, region,
-                quire_space_add_region(b.space, UINT64_C(1) << 62, 0, &region));
+    REFUSE_OUT(has_all ? WRONG_STATE : OUTSIDE, region,
+               quire_space_add_region(b.space, UINT64_C(1) << 62, 0, &region));
     if (has_all)
-        REFUSED_OUT(&b, QUIRE_ERROR_WRONG_STATE, region,
-                    quire_space_add_region(b.space, 1, 0, &region));
+        REFUSE_OUT(WRONG_STATE, region, quire_space_add_region(b.space, 1, 0, &region));
     if (takes_granule()) {
-        REFUSED_OUT(&b, INVALID, region, quire_space_add_region(b.space, 100, 0, &region));
-        REFUSED_OUT(&b, INVALID, region, quire_space_add_region(b.space, 64 * KIB, 100, &region));
-        REFUSED_OUT(&b, INVALID, region, quire_space_add_region(b.space, UINT64_MAX, 0, &region));
+        REFUSE_OUT(INVALID, region, quire_space_add_region(b.space, 100, 0, &region));
+        REFUSE_OUT(INVALID, region, quire_space_add_region(b.space, 64 * KIB, 100, &region));
+        REFUSE_OUT(INVALID, region, quire_space_add_region(b.space, UINT64_MAX, 0, &region));
     }
-    REFUSED(&b, INVALID, quire_space_remove_region(NULL, 0));
-    REFUSED(&b, INVALID, quire_space_remove_region(b.space, 1));
-    REFUSED(&b, INVALID, quire_space_remove_region(b.space, 1000));
-    REFUSED(&b, INVALID, quire_space_remove_region(b.space, UINT32_MAX));
-    REFUSED(&b, QUIRE_ERROR_BUSY, quire_space_remove_region(b.space, 0));
+    REFUSE(INVALID, quire_space_remove_region(NULL, 0));
+    REFUSE(INVALID, quire_space_remove_region(b.space, 1));
+    REFUSE(INVALID, quire_space_remove_region(b.space, 1000));
+    REFUSE(INVALID, quire_space_remove_region(b.space, UINT32_MAX));
+    REFUSE(BUSY, quire_space_remove_region(b.space, 0));
     resizing();
 }
 
@@ -200,11 +197,11 @@ static const struct {
     {1, UINT64_C(4) << 20, INVALID},
     {1, UINT64_C(1) << 63, INVALID},
     {1, UINT64_MAX, INVALID},
-    {64 * KIB, 1, QUIRE_ERROR_NO_SPACE},
-    {UINT64_C(1) << 40, 1, QUIRE_ERROR_NO_SPACE},
-    {UINT64_MAX - 254, 256, QUIRE_ERROR_NO_SPACE},
-    {UINT64_MAX, 1, QUIRE_ERROR_NO_SPACE},
-    {UINT64_MAX, UINT64_C(2) << 20, QUIRE_ERROR_NO_SPACE},
+    {64 * KIB, 1, NO_SPACE},
+    {UINT64_C(1) << 40, 1, NO_SPACE},
+    {UINT64_MAX - 254, 256, NO_SPACE},
+    {UINT64_MAX, 1, NO_SPACE},
+    {UINT64_MAX, UINT64_C(2) << 20, NO_SPACE},
 };
 
 static void allocations(void)
@@ -213,59 +210,58 @@ static void allocations(void)
     for (size_t i = 0; i < sizeof wrong_sizes / sizeof *wrong_sizes; i++) {
         uint64_t size = wrong_sizes[i].size, alignment = wrong_sizes[i].alignment;
         quire_result code = wrong_sizes[i].code;
-        REFUSED_OUT(&b, code, at, quire_space_allocate(b.space, size, alignment, 0, &at));
+        REFUSE_OUT(code, at, quire_space_allocate(b.space, size, alignment, 0, &at));
         const quire_range_options bounded = {size, alignment, .bounded = true};
-        REFUSED_OUT(&b, code, at, quire_space_allocate_with(b.space, &bounded, &at));
+        REFUSE_OUT(code, at, quire_space_allocate_with(b.space, &bounded, &at));
     }
-    REFUSED(&b, INVALID, quire_space_allocate_batch(NULL, 1, 1, &at, 1));
-    REFUSED(&b, INVALID, quire_space_allocate_batch(b.space, 0, 1, &at, 1));
-    REFUSED(&b, INVALID, quire_space_allocate_batch(b.space, 1, 3, &at, 1));
-    REFUSED(&b, INVALID, quire_space_allocate_batch(b.space, 1, 1, NULL, 1));
-    REFUSED_OUT(&b, INVALID, at, quire_space_allocate(NULL, 1, 1, 0, &at));
-    REFUSED(&b, INVALID, quire_space_allocate(b.space, 1, 1, 0, NULL));
+    REFUSE(INVALID, quire_space_allocate_batch(NULL, 1, 1, &at, 1));
+    REFUSE(INVALID, quire_space_allocate_batch(b.space, 0, 1, &at, 1));
+    REFUSE(INVALID, quire_space_allocate_batch(b.space, 1, 3, &at, 1));
+    REFUSE(INVALID, quire_space_allocate_batch(b.space, 1, 1, NULL, 1));
+    REFUSE_OUT(INVALID, at, quire_space_allocate(NULL, 1, 1, 0, &at));
+    REFUSE(INVALID, quire_space_allocate(b.space, 1, 1, 0, NULL));
     const quire_range_options one = {.size = 1}, none = {0}, upper = {.size = 1, .upper = true},
                               too_high = {.size = 64 * KIB, .upper = true},
                               lowest = {.size = 1, .lowest = true},
                               filled = {.size = 1, .unused = {0, 1}};
-    REFUSED_OUT(&b, INVALID, at, quire_space_allocate_with(NULL, &one, &at));
-    REFUSED_OUT(&b, INVALID, at, quire_space_allocate_with(b.space, NULL, &at));
-    REFUSED(&b, INVALID, quire_space_allocate_with(b.space, &one, NULL));
-    REFUSED_OUT(&b, INVALID, at, quire_space_allocate_with(b.space, &none, &at));
+    REFUSE_OUT(INVALID, at, quire_space_allocate_with(NULL, &one, &at));
+    REFUSE_OUT(INVALID, at, quire_space_allocate_with(b.space, NULL, &at));
+    REFUSE(INVALID, quire_space_allocate_with(b.space, &one, NULL));
+    REFUSE_OUT(INVALID, at, quire_space_allocate_with(b.space, &none, &at));
     if (fit == QUIRE_FIT_LINEAR)
-        REFUSED_OUT(&b, QUIRE_ERROR_NO_SPACE, at,
-                    quire_space_allocate_with(b.space, &too_high, &at));
+        REFUSE_OUT(NO_SPACE, at, quire_space_allocate_with(b.space, &too_high, &at));
     else
-        REFUSED_OUT(&b, INVALID, at, quire_space_allocate_with(b.space, &upper, &at));
+        REFUSE_OUT(INVALID, at, quire_space_allocate_with(b.space, &upper, &at));
     if (fit == QUIRE_FIT_LINEAR || fit == QUIRE_FIT_BUDDY)
-        REFUSED_OUT(&b, INVALID, at, quire_space_allocate_with(b.space, &lowest, &at));
-    REFUSED_OUT(&b, INVALID, at, quire_space_allocate_with(b.space, &filled, &at));
+        REFUSE_OUT(INVALID, at, quire_space_allocate_with(b.space, &lowest, &at));
+    REFUSE_OUT(INVALID, at, quire_space_allocate_with(b.space, &filled, &at));
 }
 
 static void refuse_range(quire_space *space, quire_range range, quire_result code)
 {
     quire_placement at;
-    REFUSED(&b, code, quire_space_free(space, range));
-    REFUSED(&b, code, quire_space_free_batch(space, &range, 1));
-    REFUSED(&b, code, quire_space_set_user(space, range, 5));
-    REFUSED_OUT(&b, code, at, quire_space_get(space, range, &at));
+    REFUSE(code, quire_space_free(space, range));
+    REFUSE(code, quire_space_free_batch(space, &range, 1));
+    REFUSE(code, quire_space_set_user(space, range, 5));
+    REFUSE_OUT(code, at, quire_space_get(space, range, &at));
 }
 
 static void ranges(void)
 {
     refuse_range(NULL, live, INVALID);
     refuse_range(b.space, (quire_range){0}, INVALID);
-    refuse_range(b.space, stale, QUIRE_ERROR_STALE_HANDLE);
-    refuse_range(b.space, reused, QUIRE_ERROR_STALE_HANDLE);
-    refuse_range(b.space, foreign, QUIRE_ERROR_FOREIGN_HANDLE);
-    refuse_range(b.space, (quire_range){UINT64_MAX}, QUIRE_ERROR_FOREIGN_HANDLE);
-    REFUSED(&b, INVALID, quire_space_get(b.space, live, NULL));
+    refuse_range(b.space, stale, STALE);
+    refuse_range(b.space, reused, STALE);
+    refuse_range(b.space, foreign, FOREIGN);
+    refuse_range(b.space, (quire_range){UINT64_MAX}, FOREIGN);
+    REFUSE(INVALID, quire_space_get(b.space, live, NULL));
     /* forged: the lowest 26 bits are a slot, then come 26 of a generation and 12 of the owner */
     uint64_t slots = (UINT64_C(1) << 26) - 1;
-    refuse_range(b.space, (quire_range){live.id | slots}, QUIRE_ERROR_STALE_HANDLE);
-    refuse_range(b.space, (quire_range){live.id & ~slots}, QUIRE_ERROR_STALE_HANDLE);
+    refuse_range(b.space, (quire_range){live.id | slots}, STALE);
+    refuse_range(b.space, (quire_range){live.id & ~slots}, STALE);
     for (uint32_t bit = 26; bit < 64; bit++)
         refuse_range(b.space, (quire_range){live.id ^ UINT64_C(1) << bit},
-                     bit < 52 ? QUIRE_ERROR_STALE_HANDLE : QUIRE_ERROR_FOREIGN_HANDLE);
+                     bit < 52 ? STALE : FOREIGN);
 }
 
 static bool stop_at_once(void *user, const quire_space_item *item)
@@ -277,11 +273,11 @@ static bool stop_at_once(void *user, const quire_space_item *item)
 static void nothing_to_work_on(void)
 {
     quire_space *none = NULL;
-    REFUSED(&b, INVALID, quire_space_clear(NULL));
-    REFUSED(&b, INVALID, quire_space_check(NULL));
-    REFUSED(&b, INVALID, quire_space_walk(NULL, stop_at_once, NULL));
-    REFUSED(&b, INVALID, quire_space_walk(b.space, NULL, NULL));
-    REFUSED(&b, INVALID, quire_space_get_stats(b.space, NULL));
+    REFUSE(INVALID, quire_space_clear(NULL));
+    REFUSE(INVALID, quire_space_check(NULL));
+    REFUSE(INVALID, quire_space_walk(NULL, stop_at_once, NULL));
+    REFUSE(INVALID, quire_space_walk(b.space, NULL, NULL));
+    REFUSE(INVALID, quire_space_get_stats(b.space, NULL));
     HARMLESS(&b, quire_space_destroy(NULL));
     HARMLESS(&b, quire_space_destroy(&none));
     HARMLESS(&b, quire_space_trim(NULL));
@@ -297,15 +293,15 @@ static void parsing(void)
     static const quire_host_memory empty = {one_sided_allocate, one_sided_release, NULL};
     quire_trace *trace;
     size_t size = sizeof TEXT - 1;
-    REFUSED_OUT(&b, INVALID, trace, quire_trace_parse(NULL, TEXT, size, NULL, &trace));
-    REFUSED_OUT(&b, INVALID, trace, quire_trace_parse("name", NULL, size, NULL, &trace));
-    REFUSED(&b, INVALID, quire_trace_parse("name", TEXT, size, NULL, NULL));
-    REFUSED_OUT(&b, INVALID, trace, quire_trace_parse("name", TEXT, size, &half, &trace));
-    REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_HOST_MEMORY, trace,
-                quire_trace_parse("name", TEXT, size, &empty, &trace));
-    REFUSED_OUT(&b, QUIRE_ERROR_BAD_FILE, trace, quire_trace_parse("name", "", 0, NULL, &trace));
-    REFUSED_OUT(&b, QUIRE_ERROR_BAD_FILE, trace, quire_trace_parse("name", NULL, 0, NULL, &trace));
-    REFUSED_OUT(&b, QUIRE_ERROR_BAD_FILE, trace, quire_trace_parse("%n%s", "x", 1, NULL, &trace));
+    REFUSE_OUT(INVALID, trace, quire_trace_parse(NULL, TEXT, size, NULL, &trace));
+    REFUSE_OUT(INVALID, trace, quire_trace_parse("name", NULL, size, NULL, &trace));
+    REFUSE(INVALID, quire_trace_parse("name", TEXT, size, NULL, NULL));
+    REFUSE_OUT(INVALID, trace, quire_trace_parse("name", TEXT, size, &half, &trace));
+    REFUSE_OUT(QUIRE_ERROR_OUT_OF_HOST_MEMORY, trace,
+               quire_trace_parse("name", TEXT, size, &empty, &trace));
+    REFUSE_OUT(BAD_FILE, trace, quire_trace_parse("name", "", 0, NULL, &trace));
+    REFUSE_OUT(BAD_FILE, trace, quire_trace_parse("name", NULL, 0, NULL, &trace));
+    REFUSE_OUT(BAD_FILE, trace, quire_trace_parse("%n%s", "x", 1, NULL, &trace));
     CHECK_HAS(quire_last_error(), "%n%s:1:1:");
     trace = NULL;
     HARMLESS(&b, quire_trace_destroy(NULL));
@@ -317,20 +313,19 @@ static void playing(quire_trace *trace)
     quire_trace_info info;
     quire_trace_event event;
     quire_replay_report report;
-    REFUSED_OUT(&b, INVALID, info, quire_trace_get_info(NULL, &info));
-    REFUSED(&b, INVALID, quire_trace_get_info(trace, NULL));
-    REFUSED_OUT(&b, INVALID, event, quire_trace_get_event(NULL, 0, &event));
-    REFUSED(&b, INVALID, quire_trace_get_event(trace, 0, NULL));
-    REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_RANGE, event, quire_trace_get_event(trace, 1, &event));
-    REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_RANGE, event,
-                quire_trace_get_event(trace, UINT64_MAX, &event));
-    REFUSED_OUT(&b, INVALID, report, quire_trace_replay(NULL, b.memory, NULL, &report));
-    REFUSED_OUT(&b, INVALID, report, quire_trace_replay(trace, NULL, NULL, &report));
-    REFUSED(&b, INVALID, quire_trace_replay(trace, b.memory, NULL, NULL));
+    REFUSE_OUT(INVALID, info, quire_trace_get_info(NULL, &info));
+    REFUSE(INVALID, quire_trace_get_info(trace, NULL));
+    REFUSE_OUT(INVALID, event, quire_trace_get_event(NULL, 0, &event));
+    REFUSE(INVALID, quire_trace_get_event(trace, 0, NULL));
+    REFUSE_OUT(OUTSIDE, event, quire_trace_get_event(trace, 1, &event));
+    REFUSE_OUT(OUTSIDE, event, quire_trace_get_event(trace, UINT64_MAX, &event));
+    REFUSE_OUT(INVALID, report, quire_trace_replay(NULL, b.memory, NULL, &report));
+    REFUSE_OUT(INVALID, report, quire_trace_replay(trace, NULL, NULL, &report));
+    REFUSE(INVALID, quire_trace_replay(trace, b.memory, NULL, NULL));
     for (int i = 0; i < 4; i++) {
         quire_replay_options options = {0};
         options.unused[i] = UINT64_MAX;
-        REFUSED_OUT(&b, INVALID, report, quire_trace_replay(trace, b.memory, &options, &report));
+        REFUSE_OUT(INVALID, report, quire_trace_replay(trace, b.memory, &options, &report));
     }
 }
 
@@ -384,7 +379,7 @@ static void figures_of_nothing(void)
 {
     quire_space_stats stats;
     begin();
-    REFUSED_OUT(&b, INVALID, stats, quire_space_get_stats(NULL, &stats));
+    REFUSE_OUT(INVALID, stats, quire_space_get_stats(NULL, &stats));
     end();
 }
 

@@ -9,10 +9,6 @@
 #include "tests/support/state.h"
 #include "tests/support/streams.h"
 
-#define INVALID QUIRE_ERROR_INVALID_ARGUMENT
-#define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
-#define STALE QUIRE_ERROR_STALE_HANDLE
-
 enum { SIZE = 1000 };
 
 static bench b;
@@ -88,17 +84,17 @@ static void making(void)
     static char long_name[QUIRE_MAX_NAME + 2];
     quire_stream *none = NULL, *busy = stream;
     memset(long_name, 'x', sizeof long_name - 1);
-    REFUSED_OUT(&b, INVALID, none, quire_stream_create(NULL, NULL, &none));
-    REFUSED(&b, INVALID, quire_stream_create(b.device, NULL, NULL));
-    REFUSED_OUT(&b, INVALID, none,
-                quire_stream_create(b.device, &(quire_stream_options){.name = long_name}, &none));
+    REFUSE_OUT(INVALID, none, quire_stream_create(NULL, NULL, &none));
+    REFUSE(INVALID, quire_stream_create(b.device, NULL, NULL));
+    REFUSE_OUT(INVALID, none,
+               quire_stream_create(b.device, &(quire_stream_options){.name = long_name}, &none));
     for (int i = 0; i < 4; i++) {
         quire_stream_options options = {0};
         options.unused[i] = 1;
-        REFUSED_OUT(&b, INVALID, none, quire_stream_create(b.device, &options, &none));
+        REFUSE_OUT(INVALID, none, quire_stream_create(b.device, &options, &none));
     }
-    REFUSED(&b, INVALID, quire_stream_destroy(NULL));
-    REFUSED(&b, QUIRE_ERROR_BUSY, quire_stream_destroy(&busy));
+    REFUSE(INVALID, quire_stream_destroy(NULL));
+    REFUSE(BUSY, quire_stream_destroy(&busy));
     CHECK(busy == stream);
 }
 
@@ -108,28 +104,28 @@ static void asking(void)
     quire_point point, own = {stream, 1}, of_held = {held, 1}, far = {foreign, 1};
     quire_point beyond = {stream, 1000}, beyond_held = {held, 2};
     bool has_passed;
-    REFUSED_OUT(&b, INVALID, info, quire_stream_get_info(NULL, &info));
-    REFUSED(&b, INVALID, quire_stream_get_info(stream, NULL));
-    REFUSED_OUT(&b, INVALID, point, quire_stream_mark(NULL, &point));
-    REFUSED(&b, INVALID, quire_stream_mark(stream, NULL));
-    REFUSED(&b, INVALID, quire_stream_announce(NULL, 1));
-    REFUSED(&b, INVALID, quire_stream_announce(stream, 0));
-    REFUSED(&b, UNSUPPORTED, quire_stream_announce(stream, 5));
-    REFUSED(&b, UNSUPPORTED, quire_stream_announce(held, 5));
-    REFUSED(&b, INVALID, quire_stream_wait(NULL, &own));
-    REFUSED(&b, INVALID, quire_stream_wait(stream, NULL));
-    REFUSED(&b, INVALID, quire_stream_wait(stream, &of_held));
-    REFUSED(&b, INVALID, quire_stream_wait(held, &own));
-    REFUSED(&b, QUIRE_ERROR_FOREIGN_HANDLE, quire_stream_wait(stream, &far));
-    REFUSED(&b, INVALID, quire_stream_wait(foreign, &beyond));
-    REFUSED_OUT(&b, INVALID, has_passed, quire_point_has_passed(&beyond, &has_passed));
-    REFUSED(&b, INVALID, quire_point_await(&beyond, QUIRE_FOREVER));
-    REFUSED(&b, INVALID, quire_point_await(&beyond_held, 0));
-    REFUSED_OUT(&b, INVALID, has_passed, quire_point_has_passed(NULL, &has_passed));
-    REFUSED(&b, INVALID, quire_point_has_passed(&own, NULL));
-    REFUSED(&b, INVALID, quire_point_await(NULL, 0));
-    REFUSED(&b, QUIRE_ERROR_BUSY, quire_point_await(&far, 0));
-    REFUSED(&b, QUIRE_ERROR_BUSY, quire_point_await(&of_held, QUIRE_FOREVER));
+    REFUSE_OUT(INVALID, info, quire_stream_get_info(NULL, &info));
+    REFUSE(INVALID, quire_stream_get_info(stream, NULL));
+    REFUSE_OUT(INVALID, point, quire_stream_mark(NULL, &point));
+    REFUSE(INVALID, quire_stream_mark(stream, NULL));
+    REFUSE(INVALID, quire_stream_announce(NULL, 1));
+    REFUSE(INVALID, quire_stream_announce(stream, 0));
+    REFUSE(UNSUPPORTED, quire_stream_announce(stream, 5));
+    REFUSE(UNSUPPORTED, quire_stream_announce(held, 5));
+    REFUSE(INVALID, quire_stream_wait(NULL, &own));
+    REFUSE(INVALID, quire_stream_wait(stream, NULL));
+    REFUSE(INVALID, quire_stream_wait(stream, &of_held));
+    REFUSE(INVALID, quire_stream_wait(held, &own));
+    REFUSE(FOREIGN, quire_stream_wait(stream, &far));
+    REFUSE(INVALID, quire_stream_wait(foreign, &beyond));
+    REFUSE_OUT(INVALID, has_passed, quire_point_has_passed(&beyond, &has_passed));
+    REFUSE(INVALID, quire_point_await(&beyond, QUIRE_FOREVER));
+    REFUSE(INVALID, quire_point_await(&beyond_held, 0));
+    REFUSE_OUT(INVALID, has_passed, quire_point_has_passed(NULL, &has_passed));
+    REFUSE(INVALID, quire_point_has_passed(&own, NULL));
+    REFUSE(INVALID, quire_point_await(NULL, 0));
+    REFUSE(BUSY, quire_point_await(&far, 0));
+    REFUSE(BUSY, quire_point_await(&of_held, QUIRE_FOREVER));
 }
 
 /* ---- memory --------------------------------------------------------------------------------- */
@@ -138,48 +134,43 @@ static void asking(void)
 static const struct {
     const quire_allocation *allocation;
     quire_result code;
-} bad[] = {{&stale, STALE},
-           {&waiting, STALE},
-           {&remote, QUIRE_ERROR_FOREIGN_HANDLE},
-           {&reserved, QUIRE_ERROR_WRONG_STATE}};
+} bad[] = {{&stale, STALE}, {&waiting, STALE}, {&remote, FOREIGN}, {&reserved, WRONG_STATE}};
 
 static void frees(void)
 {
     const quire_point point = {stream, 1}, beyond = {stream, 1000}, never = {foreign, 1000};
     const quire_allocation none = {0};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        REFUSED(&b, bad[i].code, quire_free_after_point(memory, *bad[i].allocation, &point));
-        REFUSED(&b, bad[i].code,
-                quire_free_after_point(memory, *bad[i].allocation, &(quire_point){0}));
-        REFUSED(&b, bad[i].code, quire_free_on_stream(memory, *bad[i].allocation, stream));
-        REFUSED(&b, bad[i].code, quire_record_use(memory, *bad[i].allocation, stream));
+        REFUSE(bad[i].code, quire_free_after_point(memory, *bad[i].allocation, &point));
+        REFUSE(bad[i].code, quire_free_after_point(memory, *bad[i].allocation, &(quire_point){0}));
+        REFUSE(bad[i].code, quire_free_on_stream(memory, *bad[i].allocation, stream));
+        REFUSE(bad[i].code, quire_record_use(memory, *bad[i].allocation, stream));
     }
-    REFUSED(&b, INVALID, quire_free_after_point(memory, none, &point));
-    REFUSED(&b, INVALID, quire_free_on_stream(memory, none, stream));
-    REFUSED(&b, INVALID, quire_record_use(memory, none, stream));
-    REFUSED(&b, QUIRE_ERROR_BUSY, quire_free_after_point(memory, mapped, &point));
-    REFUSED(&b, QUIRE_ERROR_BUSY, quire_free_on_stream(memory, mapped, stream));
-    REFUSED(&b, INVALID, quire_free_after_point(NULL, live, &point));
-    REFUSED(&b, INVALID, quire_free_after_point(memory, live, NULL));
-    REFUSED(&b, INVALID, quire_free_after_point(memory, live, &beyond));
-    REFUSED(&b, INVALID, quire_free_after_point(memory, live, &never));
-    REFUSED(&b, INVALID, quire_free_on_stream(NULL, live, stream));
-    REFUSED(&b, INVALID, quire_free_on_stream(memory, live, NULL));
-    REFUSED(&b, INVALID, quire_record_use(NULL, live, stream));
-    REFUSED(&b, INVALID, quire_record_use(memory, live, NULL));
+    REFUSE(INVALID, quire_free_after_point(memory, none, &point));
+    REFUSE(INVALID, quire_free_on_stream(memory, none, stream));
+    REFUSE(INVALID, quire_record_use(memory, none, stream));
+    REFUSE(BUSY, quire_free_after_point(memory, mapped, &point));
+    REFUSE(BUSY, quire_free_on_stream(memory, mapped, stream));
+    REFUSE(INVALID, quire_free_after_point(NULL, live, &point));
+    REFUSE(INVALID, quire_free_after_point(memory, live, NULL));
+    REFUSE(INVALID, quire_free_after_point(memory, live, &beyond));
+    REFUSE(INVALID, quire_free_after_point(memory, live, &never));
+    REFUSE(INVALID, quire_free_on_stream(NULL, live, stream));
+    REFUSE(INVALID, quire_free_on_stream(memory, live, NULL));
+    REFUSE(INVALID, quire_record_use(NULL, live, stream));
+    REFUSE(INVALID, quire_record_use(memory, live, NULL));
 }
 
 static void frees_by_address(void)
 {
     uint64_t address = address_of(live);
-    REFUSED(&b, INVALID, quire_free_at_address(NULL, address, stream));
-    REFUSED(&b, INVALID, quire_free_at_address(memory, address + 1, stream));
-    REFUSED(&b, UNSUPPORTED, quire_free_at_address(b.memories[0], address, stream));
-    REFUSED(&b, QUIRE_ERROR_BUSY, quire_free_at_address(memory, address_of(mapped), stream));
-    REFUSED(&b, QUIRE_ERROR_OUT_OF_RANGE,
-            quire_free_at_address(memory, address_of(reserved), stream));
-    REFUSED(&b, QUIRE_ERROR_OUT_OF_RANGE, quire_free_at_address(memory, 0, stream));
-    REFUSED(&b, QUIRE_ERROR_OUT_OF_RANGE, quire_free_at_address(memory, waiting_address, stream));
+    REFUSE(INVALID, quire_free_at_address(NULL, address, stream));
+    REFUSE(INVALID, quire_free_at_address(memory, address + 1, stream));
+    REFUSE(UNSUPPORTED, quire_free_at_address(b.memories[0], address, stream));
+    REFUSE(BUSY, quire_free_at_address(memory, address_of(mapped), stream));
+    REFUSE(OUTSIDE, quire_free_at_address(memory, address_of(reserved), stream));
+    REFUSE(OUTSIDE, quire_free_at_address(memory, 0, stream));
+    REFUSE(OUTSIDE, quire_free_at_address(memory, waiting_address, stream));
 }
 
 static void allocations(void)
@@ -189,14 +180,13 @@ static void allocations(void)
                                    huge = {.size = UINT64_MAX};
     quire_allocation made;
     uint64_t released;
-    REFUSED_OUT(&b, INVALID, made, allocate_on_stream(NULL, &good, stream, &made));
-    REFUSED_OUT(&b, INVALID, made, allocate_on_stream(memory, NULL, stream, &made));
-    REFUSED(&b, INVALID, allocate_on_stream(memory, &good, stream, NULL));
-    REFUSED_OUT(&b, INVALID, made, allocate_on_stream(memory, &empty, stream, &made));
-    REFUSED_OUT(&b, INVALID, made, allocate_on_stream(memory, &odd, held, &made));
-    REFUSED_OUT(&b, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, made,
-                allocate_on_stream(memory, &huge, stream, &made));
-    REFUSED_OUT(&b, INVALID, released, quire_collect(NULL, &released));
+    REFUSE_OUT(INVALID, made, allocate_on_stream(NULL, &good, stream, &made));
+    REFUSE_OUT(INVALID, made, allocate_on_stream(memory, NULL, stream, &made));
+    REFUSE(INVALID, allocate_on_stream(memory, &good, stream, NULL));
+    REFUSE_OUT(INVALID, made, allocate_on_stream(memory, &empty, stream, &made));
+    REFUSE_OUT(INVALID, made, allocate_on_stream(memory, &odd, held, &made));
+    REFUSE_OUT(NO_MEMORY, made, allocate_on_stream(memory, &huge, stream, &made));
+    REFUSE_OUT(INVALID, released, quire_collect(NULL, &released));
 }
 
 /* ---- the area ------------------------------------------------------------------------------- */

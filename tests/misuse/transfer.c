@@ -8,9 +8,6 @@
 #include "tests/support/on_stream.h"
 #include "tests/support/state.h"
 
-#define INVALID QUIRE_ERROR_INVALID_ARGUMENT
-#define OUTSIDE QUIRE_ERROR_OUT_OF_RANGE
-
 enum { SIZE = 1000 };
 
 static bench b;
@@ -64,8 +61,8 @@ static void end(void)
 static void refuse(quire_result code, const quire_copy_options *options)
 {
     quire_point done;
-    REFUSED(&b, code, quire_copy(options, NULL));
-    REFUSED_OUT(&b, code, done, copy_on_stream(stream, options, &done));
+    REFUSE(code, quire_copy(options, NULL));
+    REFUSE_OUT(code, done, copy_on_stream(stream, options, &done));
     CHECK_EQ(fake_stream_waiting(quire_stream_native(stream)), 0);
 }
 
@@ -107,10 +104,10 @@ static void handles(void)
         quire_allocation allocation;
         quire_result code;
     } wrong[] = {{{0}, INVALID},
-                 {stale, QUIRE_ERROR_STALE_HANDLE},
-                 {far, QUIRE_ERROR_FOREIGN_HANDLE},
-                 {reserved, QUIRE_ERROR_WRONG_STATE},
-                 {{UINT64_MAX}, QUIRE_ERROR_FOREIGN_HANDLE}};
+                 {stale, STALE},
+                 {far, FOREIGN},
+                 {reserved, WRONG_STATE},
+                 {{UINT64_MAX}, FOREIGN}};
     quire_point done;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         quire_copy_options o = good();
@@ -121,11 +118,11 @@ static void handles(void)
         refuse(wrong[i].code, &o);
         o.size = 0; /* checked nevertheless */
         refuse(wrong[i].code, &o);
-        REFUSED(&b, wrong[i].code,
-                quire_fill(visible, wrong[i].allocation, &(quire_fill_options){.value = 1}, NULL));
-        REFUSED_OUT(&b, wrong[i].code, done,
-                    quire_fill(visible, wrong[i].allocation,
-                               &(quire_fill_options){.value = 1, .stream = stream}, &done));
+        REFUSE(wrong[i].code,
+               quire_fill(visible, wrong[i].allocation, &(quire_fill_options){.value = 1}, NULL));
+        REFUSE_OUT(wrong[i].code, done,
+                   quire_fill(visible, wrong[i].allocation,
+                              &(quire_fill_options){.value = 1, .stream = stream}, &done));
     }
 }
 
@@ -227,30 +224,29 @@ static void progress(void)
     quire_copy_options o = good();
     quire_point done;
     o.progress = (quire_progress){stops, NULL, 4};
-    REFUSED(&b, QUIRE_ERROR_BUSY, quire_copy(&o, NULL));
-    REFUSED_OUT(&b, INVALID, done, copy_on_stream(stream, &o, &done));
+    REFUSE(BUSY, quire_copy(&o, NULL));
+    REFUSE_OUT(INVALID, done, copy_on_stream(stream, &o, &done));
 }
 
 static void paths(void)
 {
     quire_copy_path path;
-    REFUSED(&b, INVALID, quire_copy_get_path(visible, visible, NULL));
-    REFUSED_OUT(&b, INVALID, path, quire_copy_get_path(NULL, NULL, &path));
+    REFUSE(INVALID, quire_copy_get_path(visible, visible, NULL));
+    REFUSE_OUT(INVALID, path, quire_copy_get_path(NULL, NULL, &path));
 }
 
 static void streams(void)
 {
     quire_copy_options o = good();
     quire_point done;
-    REFUSED_OUT(&b, INVALID, done, copy_on_stream(held, &o, &done));
-    REFUSED_OUT(&b, INVALID, done, quire_fill(visible, live, NULL, &done));
-    REFUSED_OUT(&b, INVALID, done,
-                quire_fill(visible, live, &(quire_fill_options){.unused = {0, 0, 0, 1}}, &done));
-    REFUSED_OUT(
-        &b, INVALID, done,
-        quire_fill(visible, live, &(quire_fill_options){.value = 1, .stream = held}, &done));
-    REFUSED_OUT(&b, INVALID, done,
-                quire_fill(NULL, live, &(quire_fill_options){.value = 1, .stream = stream}, &done));
+    REFUSE_OUT(INVALID, done, copy_on_stream(held, &o, &done));
+    REFUSE_OUT(INVALID, done, quire_fill(visible, live, NULL, &done));
+    REFUSE_OUT(INVALID, done,
+               quire_fill(visible, live, &(quire_fill_options){.unused = {0, 0, 0, 1}}, &done));
+    REFUSE_OUT(INVALID, done,
+               quire_fill(visible, live, &(quire_fill_options){.value = 1, .stream = held}, &done));
+    REFUSE_OUT(INVALID, done,
+               quire_fill(NULL, live, &(quire_fill_options){.value = 1, .stream = stream}, &done));
 }
 
 /* ---- fills ---------------------------------------------------------------------------------- */
@@ -260,20 +256,19 @@ static void fills(void)
     const uint64_t wrong[][2] = {
         {SIZE, 0}, {0, SIZE + 1}, {1, SIZE}, {UINT64_MAX, 2}, {2, UINT64_MAX}};
     quire_point done;
-    REFUSED(&b, INVALID, quire_fill(NULL, live, &(quire_fill_options){.value = 1}, NULL));
+    REFUSE(INVALID, quire_fill(NULL, live, &(quire_fill_options){.value = 1}, NULL));
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        REFUSED(&b, OUTSIDE,
-                quire_fill(
-                    visible, live,
-                    &(quire_fill_options){.offset = wrong[i][0], .size = wrong[i][1], .value = 1},
-                    NULL));
-        REFUSED_OUT(&b, OUTSIDE, done,
-                    quire_fill(visible, live,
-                               &(quire_fill_options){.offset = wrong[i][0],
-                                                     .size = wrong[i][1],
-                                                     .value = 1,
-                                                     .stream = stream},
-                               &done));
+        REFUSE(OUTSIDE, quire_fill(visible, live,
+                                   &(quire_fill_options){
+                                       .offset = wrong[i][0], .size = wrong[i][1], .value = 1},
+                                   NULL));
+        REFUSE_OUT(OUTSIDE, done,
+                   quire_fill(visible, live,
+                              &(quire_fill_options){.offset = wrong[i][0],
+                                                    .size = wrong[i][1],
+                                                    .value = 1,
+                                                    .stream = stream},
+                              &done));
     }
 }
 
@@ -286,9 +281,9 @@ static void refuse_item(quire_result code, quire_allocation allocation, uint64_t
     const quire_write_item writes[] = {{live, 0, bytes, 10}, {allocation, offset, data, size}};
     const quire_read_item reads[] = {{live, 0, bytes, 10}, {allocation, offset, data, size}};
     quire_point done;
-    REFUSED(&b, code, quire_write_batch(visible, writes, 2, NULL, NULL));
-    REFUSED_OUT(&b, code, done, quire_write_batch(visible, writes, 2, stream, &done));
-    REFUSED(&b, code, quire_read_batch(visible, reads, 2));
+    REFUSE(code, quire_write_batch(visible, writes, 2, NULL, NULL));
+    REFUSE_OUT(code, done, quire_write_batch(visible, writes, 2, stream, &done));
+    REFUSE(code, quire_read_batch(visible, reads, 2));
     CHECK_EQ(fake_stream_waiting(quire_stream_native(stream)), 0);
 }
 
@@ -297,17 +292,17 @@ static void batches(void)
     const quire_write_item write = {live, 0, bytes, 10};
     const quire_read_item read = {live, 0, bytes, 10};
     quire_point done;
-    REFUSED(&b, INVALID, quire_write_batch(NULL, &write, 1, NULL, NULL));
-    REFUSED_OUT(&b, INVALID, done, quire_write_batch(NULL, &write, 1, stream, &done));
-    REFUSED_OUT(&b, INVALID, done, quire_write_batch(visible, NULL, 1, stream, &done));
-    REFUSED_OUT(&b, INVALID, done, quire_write_batch(visible, &write, 1, held, &done));
-    REFUSED(&b, INVALID, quire_read_batch(NULL, &read, 1));
-    REFUSED(&b, INVALID, quire_read_batch(visible, NULL, 1));
+    REFUSE(INVALID, quire_write_batch(NULL, &write, 1, NULL, NULL));
+    REFUSE_OUT(INVALID, done, quire_write_batch(NULL, &write, 1, stream, &done));
+    REFUSE_OUT(INVALID, done, quire_write_batch(visible, NULL, 1, stream, &done));
+    REFUSE_OUT(INVALID, done, quire_write_batch(visible, &write, 1, held, &done));
+    REFUSE(INVALID, quire_read_batch(NULL, &read, 1));
+    REFUSE(INVALID, quire_read_batch(visible, NULL, 1));
     refuse_item(INVALID, (quire_allocation){0}, 0, 10, bytes);
     refuse_item(INVALID, live, 0, 10, NULL);
-    refuse_item(QUIRE_ERROR_STALE_HANDLE, stale, 0, 0, bytes);
-    refuse_item(QUIRE_ERROR_FOREIGN_HANDLE, far, 0, 10, bytes);
-    refuse_item(QUIRE_ERROR_WRONG_STATE, reserved, 0, 10, bytes);
+    refuse_item(STALE, stale, 0, 0, bytes);
+    refuse_item(FOREIGN, far, 0, 10, bytes);
+    refuse_item(WRONG_STATE, reserved, 0, 10, bytes);
     refuse_item(OUTSIDE, live, 0, SIZE + 1, bytes);
     refuse_item(OUTSIDE, other, SIZE, 1, bytes);
     refuse_item(OUTSIDE, other, SIZE + 1, 0, bytes);
@@ -320,26 +315,26 @@ static void batches(void)
 static void refuse_image(quire_result code, quire_image wrong, const quire_image_region *region)
 {
     quire_image_rows rows;
-    REFUSED_OUT(&b, code, rows, quire_image_get_rows(visible, wrong, region, &rows));
-    REFUSED(&b, code, quire_image_write(visible, wrong, region, bytes, 0, 0));
-    REFUSED(&b, code, quire_image_read(visible, wrong, region, bytes, 0, 0));
+    REFUSE_OUT(code, rows, quire_image_get_rows(visible, wrong, region, &rows));
+    REFUSE(code, quire_image_write(visible, wrong, region, bytes, 0, 0));
+    REFUSE(code, quire_image_read(visible, wrong, region, bytes, 0, 0));
 }
 
 static void images(void)
 {
     quire_image_rows rows;
-    REFUSED_OUT(&b, INVALID, rows, quire_image_get_rows(NULL, image, NULL, &rows));
-    REFUSED(&b, INVALID, quire_image_get_rows(visible, image, NULL, NULL));
-    REFUSED(&b, INVALID, quire_image_write(NULL, image, NULL, bytes, 0, 0));
-    REFUSED(&b, INVALID, quire_image_write(visible, image, NULL, NULL, 0, 0));
-    REFUSED(&b, INVALID, quire_image_read(NULL, image, NULL, bytes, 0, 0));
-    REFUSED(&b, INVALID, quire_image_read(visible, image, NULL, NULL, 0, 0));
-    REFUSED(&b, INVALID, quire_image_write(visible, image, NULL, bytes, 9, 0));
-    REFUSED(&b, INVALID, quire_image_read(visible, image, NULL, bytes, 10, 99));
+    REFUSE_OUT(INVALID, rows, quire_image_get_rows(NULL, image, NULL, &rows));
+    REFUSE(INVALID, quire_image_get_rows(visible, image, NULL, NULL));
+    REFUSE(INVALID, quire_image_write(NULL, image, NULL, bytes, 0, 0));
+    REFUSE(INVALID, quire_image_write(visible, image, NULL, NULL, 0, 0));
+    REFUSE(INVALID, quire_image_read(NULL, image, NULL, bytes, 0, 0));
+    REFUSE(INVALID, quire_image_read(visible, image, NULL, NULL, 0, 0));
+    REFUSE(INVALID, quire_image_write(visible, image, NULL, bytes, 9, 0));
+    REFUSE(INVALID, quire_image_read(visible, image, NULL, bytes, 10, 99));
     refuse_image(INVALID, (quire_image){{0}}, NULL);
     refuse_image(INVALID, (quire_image){live}, NULL);
-    refuse_image(QUIRE_ERROR_STALE_HANDLE, (quire_image){stale}, NULL);
-    refuse_image(QUIRE_ERROR_FOREIGN_HANDLE, (quire_image){far}, NULL);
+    refuse_image(STALE, (quire_image){stale}, NULL);
+    refuse_image(FOREIGN, (quire_image){far}, NULL);
     refuse_image(OUTSIDE, image, &(quire_image_region){.x = 10});
     refuse_image(OUTSIDE, image, &(quire_image_region){.y = 1, .height = 10});
     refuse_image(OUTSIDE, image, &(quire_image_region){.z = 1});

@@ -96,3 +96,10 @@ VmaAllocation vma_fixture_hold(vma_fixture *v, VkDeviceSize size,
     v->held[v->held_count++].allocation = allocation;
     return allocation;
 }
+
+VmaAllocationInfo vma_fixture_info(vma_fixture *v, VmaAllocation allocation)
+{
+    VmaAllocationInfo info;
+    vmaGetAllocationInfo(v->allocator, allocation, &info);
+    return info;
+}

@@ -11,6 +11,11 @@
 
 enum { VMA_FIXTURE_HELD = 64 };
 
+/* The results of what is refused. */
+#define INVALID VK_ERROR_VALIDATION_FAILED_EXT
+#define MISSING VK_ERROR_FEATURE_NOT_PRESENT
+#define FULL VK_ERROR_OUT_OF_DEVICE_MEMORY
+
 typedef struct vma_fixture {
     fv_fixture vulkan;
     VmaVulkanFunctions functions; /* the two getters of the driver */
@@ -45,6 +50,8 @@ VmaAllocation vma_fixture_hold(vma_fixture *v, VkDeviceSize size,
 
 /* Destroys these buffers, for tests that end their pool. */
 void vma_fixture_end_held(vma_fixture *v);
+
+VmaAllocationInfo vma_fixture_info(vma_fixture *v, VmaAllocation allocation);
 
 VkBufferCreateInfo vma_fixture_buffer_info(VkDeviceSize size);
 VkImageCreateInfo vma_fixture_image_info(uint32_t width, VkImageTiling tiling);

@@ -46,10 +46,8 @@ class Views(unittest.TestCase):
         del a
         gc.collect()
         self.assertEqual(self.memory.statistics.allocation_count, 0)
-        with self.assertRaises(quire.InvalidArgumentError):
-            self.memory.array("uint8", (2, -1))
-        with self.assertRaises(TypeError):
-            self.memory.array("text", 3)
+        self.assertRaises(quire.InvalidArgumentError, self.memory.array, "uint8", (2, -1))
+        self.assertRaises(TypeError, self.memory.array, "text", 3)
 
     def test_parts(self):
         a = self.memory.array("int32", (4, 6))
@@ -68,8 +66,7 @@ class Views(unittest.TestCase):
         for shape in ((3, 8), [3, 8], (-1, 8)):
             self.assertEqual(a.reshape(shape).shape, (3, 8))
         self.assertEqual((a.reshape((24,)).shape, a[0, 0].reshape(()).shape), ((24,), ()))
-        with self.assertRaisesRegex(ValueError, r"\(4, 6\) does not become \(3, -1, 5\)"):
-            a.reshape((3, -1, 5))
+        self.assertRaisesRegex(ValueError, r"\(4, 6\) does not become \(3, -1, 5\)", a.reshape, (3, -1, 5))
         for wrong in ("24", 24.0, None, self.memory, (24.0,), ((24,),)):
             with self.subTest(wrong), self.assertRaisesRegex(TypeError, "shape must be an integer, not"):
                 a.reshape(wrong)
@@ -81,10 +78,8 @@ class Views(unittest.TestCase):
             with self.subTest(wrong), self.assertRaises(IndexError):
                 a[wrong]
         for wrong in (lambda: a[::-1], lambda: a.reshape(5, 5), lambda: part.reshape(4), lambda: a.item()):
-            with self.assertRaises(ValueError):
-                wrong()
-        with self.assertRaisesRegex(TypeError, "numpy"):
-            part.view()
+            self.assertRaises(ValueError, wrong)
+        self.assertRaisesRegex(TypeError, "numpy", part.view)
         with self.assertRaises(TypeError):
             a["x"]
 
@@ -111,8 +106,7 @@ class Views(unittest.TestCase):
         self.assertIsInstance(caught.exception, quire.BusyError)
         first.release()
         del first
-        with self.assertRaises(quire.BusyError):
-            b.free()
+        self.assertRaises(quire.BusyError, b.free)
         second[0] = 1  # still valid
         del second
         b.free()
@@ -130,10 +124,8 @@ class Views(unittest.TestCase):
 
     def test_memory_waits_for_views(self):
         view = self.memory.buffer(64, zero=True).view()
-        with self.assertRaises(quire.BusyError):
-            self.memory.destroy_all()
-        with self.assertRaises(quire.BusyError):
-            self.memory.__exit__(None, None, None)
+        self.assertRaises(quire.BusyError, self.memory.destroy_all)
+        self.assertRaises(quire.BusyError, self.memory.__exit__, None, None, None)
         self.memory = None
         gc.collect()
         self.assertEqual(view[0], 0)
@@ -150,8 +142,7 @@ class Views(unittest.TestCase):
         b = self.memory.buffer(16, zero=True)
         with memoryview(b) as view:
             view[1] = 5
-            with self.assertRaises(quire.BusyError):
-                b.free()
+            self.assertRaises(quire.BusyError, b.free)
         del view
         self.assertEqual(bytes(b)[:2], b"\x00\x05")
         gc.collect()
@@ -161,10 +152,8 @@ class Views(unittest.TestCase):
         device = quire.open_host()
         hidden = device.create_memory(flags=quire.MemoryFlags.DEVICE_LOCAL).buffer(64)
         for wrong in (hidden.view, hidden.array()[::2].view, hidden.array("int8", (8, 8))[:, ::2].view):
-            with self.assertRaisesRegex(quire.NotHostVisibleError, "; use read and write$"):
-                wrong()
-        with self.assertRaises(BufferError):
-            hidden.__dlpack__()
+            self.assertRaisesRegex(quire.NotHostVisibleError, "; use read and write$", wrong)
+        self.assertRaises(BufferError, hidden.__dlpack__)
         self.assertFalse(hasattr(hidden, "__cuda_array_interface__"))
         hidden.write(b"abc")
         self.assertEqual(hidden.read(0, 3), b"abc")
@@ -185,8 +174,7 @@ class Views(unittest.TestCase):
                             ("bool_", "bool")):
             self.assertEqual(b.array(short, 1).dtype.name, name)
         for wrong in ("f3", "f16", "4", "", ">f4"):
-            with self.assertRaisesRegex(TypeError, "they are bool, int8, .*complex128"):
-                b.array(wrong)
+            self.assertRaisesRegex(TypeError, "they are bool, int8, .*complex128", b.array, wrong)
 
     def test_errors(self):
         b = self.memory.buffer(16)
@@ -194,24 +182,18 @@ class Views(unittest.TestCase):
             with self.subTest(arguments), self.assertRaises(quire.OutOfRangeError):
                 b.array(*arguments)
         for wrong in ("float12", 7, None, object()):
-            with self.assertRaises(TypeError):
-                b.array(wrong)
-        with self.assertRaises(quire.InvalidArgumentError):
-            b.array("uint8", (-1,))
-        with self.assertRaises(quire.InvalidArgumentError):
-            b.array("uint8", (1 << 62, 1 << 62, 4, -4))
-        with self.assertRaises(quire.OutOfRangeError):
-            b.array("uint8", (1 << 32, 1 << 32))
+            self.assertRaises(TypeError, b.array, wrong)
+        self.assertRaises(quire.InvalidArgumentError, b.array, "uint8", (-1,))
+        self.assertRaises(quire.InvalidArgumentError, b.array, "uint8", (1 << 62, 1 << 62, 4, -4))
+        self.assertRaises(quire.OutOfRangeError, b.array, "uint8", (1 << 32, 1 << 32))
         for name in ("bfloat16", "complex64"):
             with self.assertRaises(TypeError):
                 b.array(name).view()
         with self.assertRaises(TypeError):
             len(b.array("uint8", ()))
         b.free()
-        with self.assertRaises(quire.StaleHandleError):
-            b.view()
-        with self.assertRaises(quire.StaleHandleError):
-            b.__dlpack__()
+        self.assertRaises(quire.StaleHandleError, b.view)
+        self.assertRaises(quire.StaleHandleError, b.__dlpack__)
 
 
 class DLPack(unittest.TestCase):
@@ -233,15 +215,13 @@ class DLPack(unittest.TestCase):
         self.assertEqual((tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes), (0, 32, 1))
         self.assertEqual((tensor.device.device_type, tensor.device.device_id, tensor.byte_offset), (1, 0, 0))
         self.assertEqual(ctypes.c_int32.from_address(tensor.data).value, 1)
-        with self.assertRaises(quire.BusyError):
-            self.b.free()
+        self.assertRaises(quire.BusyError, self.b.free)
         managed.deleter(ctypes.addressof(managed))
         self.assert_free()
 
     def test_versioned(self):
         array = self.b.array("float32", readonly=True)
-        with self.assertRaises(BufferError):
-            array.__dlpack__()
+        self.assertRaises(BufferError, array.__dlpack__)
         capsule = array.__dlpack__(max_version=(1, 1), dl_device=(1, 0), copy=False)
         managed = consume(capsule, b"dltensor_versioned", dlpack._ManagedVersioned)
         self.assertEqual((managed.major, managed.minor, managed.flags), (1, 0, 1))
@@ -252,8 +232,7 @@ class DLPack(unittest.TestCase):
     def test_garbage_capsules(self):
         for options in ({}, {"max_version": (1, 0)}, {"max_version": (0, 8)}):
             capsule = self.b.__dlpack__(**options)
-            with self.assertRaises(quire.BusyError):
-                self.b.free()
+            self.assertRaises(quire.BusyError, self.b.free)
             del capsule
         self.assertEqual(len(dlpack._live), 0)
         self.assert_free()
@@ -295,8 +274,7 @@ class NumPy(unittest.TestCase):
         self.assertEqual(self.memory.buffer(100).numpy("float64", 12).shape, (12,))
         row = array[1]
         del array
-        with self.assertRaises(quire.BusyError):
-            b.free()
+        self.assertRaises(quire.BusyError, b.free)
         self.assertEqual(row.sum(), 22)
         del row
         b.free()
@@ -323,8 +301,7 @@ class NumPy(unittest.TestCase):
         array = numpy.from_dlpack(b.array("float32", (2, 2)))
         b.array("float32").view()[3] = 4.0
         self.assertEqual(array[1, 1], 4.0)
-        with self.assertRaises(quire.BusyError):
-            b.free()
+        self.assertRaises(quire.BusyError, b.free)
         del array
         b.free()
 

@@ -102,8 +102,7 @@ class Cuda(unittest.TestCase):
         a = self.memory.buffer(4096, zero=True)
         a.write(b"device", 10)
         self.assertEqual(a.read(8, 10), b"\0\0device\0\0")
-        with self.assertRaisesRegex(quire.NotHostVisibleError, "use read, write or DLPack$"):
-            a.view()
+        self.assertRaisesRegex(quire.NotHostVisibleError, "use read, write or DLPack$", a.view)
         pinned = self.kind(quire.CudaPageKind.PINNED).buffer(4096)
         pinned.copy_from(a, size=4096)
         self.assertEqual(bytes(pinned.view()[10:16]), b"device")
@@ -135,8 +134,7 @@ class Cuda(unittest.TestCase):
             self.assertEqual((tensor.data, tensor.dtype.code, tensor.dtype.bits, tensor.shape[:2]),
                              (a.address, 4, 16, [16, 128]))
             self.assertEqual((tensor.device.device_type, tensor.device.device_id), (2, 0))
-            with self.assertRaisesRegex(BufferError, "1 view uses"):
-                a.free()
+            self.assertRaisesRegex(BufferError, "1 view uses", a.free)
             managed.deleter(ctypes.addressof(managed))
         a.free()
         for kind, expected in ((quire.CudaPageKind.PINNED, 3), (quire.CudaPageKind.MANAGED, 13)):
@@ -179,30 +177,21 @@ class Cuda(unittest.TestCase):
                                 (types.SimpleNamespace(__cuda_stream__=(0, 7)), 7)):
             self.assertEqual(quire.cuda.stream_handle(value), expected)
         for value in ("stream", None, object()):
-            with self.assertRaises(TypeError):
-                quire.cuda.stream_handle(value)
+            self.assertRaises(TypeError, quire.cuda.stream_handle, value)
         with self.assertRaises(quire.UnsupportedError):
             quire.cuda.stream_handle(types.SimpleNamespace(__cuda_stream__=(1, 7)))
-        with self.assertRaises(TypeError):
-            quire.cuda.native_stream(native)
-        with self.assertRaises(quire.InvalidArgumentError):
-            quire.cuda.stream_handle(-1)
+        self.assertRaises(TypeError, quire.cuda.native_stream, native)
+        self.assertRaises(quire.InvalidArgumentError, quire.cuda.stream_handle, -1)
 
     def test_misuse(self):
         with self.assertRaisesRegex(quire.UnsupportedError, "not found|cannot"):
             quire.open_cuda(library="/nonexistent/libcuda.so.1")
-        with self.assertRaises(quire.UnsupportedError):
-            open_device(device=7)
-        with self.assertRaises(quire.UnsupportedError):
-            open_device(device="no such device")
-        with self.assertRaises(ValueError):
-            open_device(kinds=[99])
-        with self.assertRaises(quire.InvalidArgumentError):
-            quire.wrap_context(0, library=CUDA_DRIVER)
-        with self.assertRaises(quire.UnsupportedError):
-            quire.find_kind(self.device, quire.CudaPageKind.TILES)
-        with self.assertRaises(MemoryError):
-            self.memory.allocate(1 << 40)
+        self.assertRaises(quire.UnsupportedError, open_device, device=7)
+        self.assertRaises(quire.UnsupportedError, open_device, device="no such device")
+        self.assertRaises(ValueError, open_device, kinds=[99])
+        self.assertRaises(quire.InvalidArgumentError, quire.wrap_context, 0, library=CUDA_DRIVER)
+        self.assertRaises(quire.UnsupportedError, quire.find_kind, self.device, quire.CudaPageKind.TILES)
+        self.assertRaises(MemoryError, self.memory.allocate, 1 << 40)
 
     def test_fork(self):
         """In a child nothing works, and everything can be destroyed, also by the end of the process."""
@@ -264,8 +253,7 @@ class Frameworks(unittest.TestCase):
         for wrong, error in (({"peers": [-1]}, quire.InvalidArgumentError), ({"peers": ["a"]}, TypeError),
                              ({"peers": [0]}, quire.InvalidArgumentError), ({"kind": []}, TypeError),
                              ({"without": 8}, quire.InvalidArgumentError), ({"peers": [1, 1]}, quire.QuireError)):
-            with self.assertRaises(error):
-                open_device(**wrong)
+            self.assertRaises(error, open_device, **wrong)
 
     def test_pointers(self):
         from quire._pointers import Pointers
@@ -280,12 +268,9 @@ class Frameworks(unittest.TestCase):
         pointers.free(0)
         self.assertEqual((pointers.allocate(0, first), pointers.count), (0, 0))
         for wrong in (a, 12345):
-            with self.assertRaises(quire.InvalidArgumentError):
-                pointers.free(wrong)
-        with self.assertRaises(MemoryError):
-            pointers.allocate(1 << 40, first)
-        with self.assertRaises(TypeError):
-            pointers.allocate(64, "stream")
+            self.assertRaises(quire.InvalidArgumentError, pointers.free, wrong)
+        self.assertRaises(MemoryError, pointers.allocate, 1 << 40, first)
+        self.assertRaises(TypeError, pointers.allocate, 64, "stream")
         for stream in (first, second):
             quire.wrap_stream(self.memory.device, stream).synchronize()
         self.assert_empty()
@@ -315,8 +300,7 @@ class Frameworks(unittest.TestCase):
 
     def test_cupy(self):
         import quire.cupy
-        with self.assertRaises(quire.InvalidArgumentError):
-            quire.cupy.Allocator(self.memory, self.memory)
+        self.assertRaises(quire.InvalidArgumentError, quire.cupy.Allocator, self.memory, self.memory)
         calls, stream = [], NativeStream(self.memory.device)
         cuda = types.SimpleNamespace(
             set_allocator=calls.append, get_current_stream=lambda: stream,
@@ -414,10 +398,8 @@ class Frameworks(unittest.TestCase):
             resource.allocate(4096, stream=first).close(second)
             resource.allocate(64).close()
             for size in (0, -1):
-                with self.assertRaises(quire.InvalidArgumentError):
-                    resource.allocate(size)
-            with self.assertRaises(quire.InvalidArgumentError):
-                buffer.close()
+                self.assertRaises(quire.InvalidArgumentError, resource.allocate, size)
+            self.assertRaises(quire.InvalidArgumentError, buffer.close)
             for stream in (first, second, 1):
                 quire.wrap_stream(self.memory.device, stream).synchronize()
         sys.modules.pop("quire.cuda_core", None)

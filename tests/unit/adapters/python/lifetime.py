@@ -24,8 +24,7 @@ class Ends(unittest.TestCase):
         self.assertIn("destroyed", repr(device))
         for use in (kept.free, lambda: kept.info, lambda: memory.statistics, lambda: device.statistics,
                     lambda: memory.allocate(1), lambda: device.create_memory(), memory.report):
-            with self.assertRaisesRegex(quire.StaleHandleError, "was destroyed before"):
-                use()
+            self.assertRaisesRegex(quire.StaleHandleError, "was destroyed before", use)
         del kept, a, memory
         device.destroy()  # again: nothing
 
@@ -33,8 +32,7 @@ class Ends(unittest.TestCase):
         memory = host_memory()
         a = memory.allocate(64)
         a.free()
-        with self.assertRaises(quire.StaleHandleError):
-            a.free()
+        self.assertRaises(quire.StaleHandleError, a.free)
         with memory.allocate(64) as a:
             a.free()
 
@@ -42,10 +40,8 @@ class Ends(unittest.TestCase):
         device = quire.open_host()
         memory = device.create_memory("m")
         a = memory.allocate(64, name="kept")
-        with self.assertRaisesRegex(quire.BusyError, "kept"):
-            memory.destroy()
-        with self.assertRaises(quire.BusyError):
-            device.destroy()
+        self.assertRaisesRegex(quire.BusyError, "kept", memory.destroy)
+        self.assertRaises(quire.BusyError, device.destroy)
         a.free()
         memory.destroy()
         device.destroy()
@@ -102,8 +98,7 @@ class Ends(unittest.TestCase):
             device = quire.open_host()
             memory = device.create_memory(limit=1 << 16, on_out_of_memory=fail)
             for _ in range(2):
-                with self.assertRaisesRegex(kind, "from the callback"):
-                    memory.allocate(1 << 20)
+                self.assertRaisesRegex(kind, "from the callback", memory.allocate, 1 << 20)
                 memory.allocate(64).free()
             memory.destroy()
             device.destroy()
@@ -250,8 +245,7 @@ class Fork(unittest.TestCase):
         self.addCleanup(go_on.set)
         inside.wait()
         self.in_child(memory.destroy_all)
-        with self.assertRaises(quire.BusyError):
-            memory.destroy_all()
+        self.assertRaises(quire.BusyError, memory.destroy_all)
         go_on.set()
         thread.join()
         memory.destroy_all()
@@ -312,8 +306,7 @@ class Attributes(unittest.TestCase):
         twin.view()[1, 1] = 2.0
         self.assertEqual((array[1, 1].item(), twin.shape), (2.0, (4, 4)))
         for duplicate in (copy.deepcopy, pickle.dumps):
-            with self.assertRaises(TypeError):
-                duplicate(array)
+            self.assertRaises(TypeError, duplicate, array)
 
 
 class Copies(unittest.TestCase):

@@ -44,8 +44,7 @@ class Devices(unittest.TestCase):
         self.assertEqual(device.budget(1).available, 4 * MIB)
         device.set_heap_limit(0, MIB)
         memory = device.create_memory()
-        with self.assertRaises(quire.OverBudgetError):
-            memory.allocate(2 * MIB)
+        self.assertRaises(quire.OverBudgetError, memory.allocate, 2 * MIB)
         device.set_page_limit(1)
         allocation = memory.allocate(16)
         with self.assertRaises(quire.TooManyPagesError):
@@ -58,8 +57,7 @@ class Devices(unittest.TestCase):
         kind = device.choose_kind(required=flags.HOST_VISIBLE, preferred=flags.HOST_CACHED)
         self.assertIn(flags.HOST_CACHED, device.info.kinds[kind].flags)
         self.assertEqual(device.create_memory(kind_mask=1 << kind, flags=flags.HOST_VISIBLE).kind, kind)
-        with self.assertRaises(quire.UnsupportedError):
-            device.choose_kind(required=flags.PROTECTED)
+        self.assertRaises(quire.UnsupportedError, device.choose_kind, required=flags.PROTECTED)
 
     def test_log(self):
         with self.assertLogs("quire.test", logging.INFO) as caught:
@@ -146,8 +144,7 @@ class Memories(unittest.TestCase):
         memory = host_memory()
         memory.set_name_limit("a/", MIB)
         kept = memory.allocate(MIB // 2, name="a/1")
-        with self.assertRaisesRegex(quire.OverBudgetError, "a/"):
-            memory.allocate(MIB, name="a/2")
+        self.assertRaisesRegex(quire.OverBudgetError, "a/", memory.allocate, MIB, name="a/2")
         usage = memory.name_usage("a/")
         self.assertEqual((usage.limit, usage.requested_bytes, usage.allocation_count), (MIB, len(kept), 1))
 
@@ -164,8 +161,7 @@ class Memories(unittest.TestCase):
         held.append(memory.allocate(3 * MIB))
         memory.allocate(2 * MIB).free()
         self.assertEqual((reports[0].times, quire.Result(reports[0].reason)), (1, quire.Result.OVER_BUDGET))
-        with self.assertRaises(quire.OverBudgetError):
-            memory.allocate(5 * MIB)
+        self.assertRaises(quire.OverBudgetError, memory.allocate, 5 * MIB)
 
     def test_pages(self):
         memory = host_memory()
@@ -226,8 +222,7 @@ class Streams(unittest.TestCase):
         self.assertFalse(point.has_passed)
         a.free(stream=stream)
         self.assertEqual((self.memory.statistics.deferred_count, stream.deferred), (1, 1))
-        with self.assertRaises(quire.StaleHandleError):
-            a.read()
+        self.assertRaises(quire.StaleHandleError, a.read)
         self.assertEqual(self.memory.collect(), 0)
         self.assertGreater(stream.run(), 0)
         self.assertTrue(point.has_passed)
@@ -236,14 +231,12 @@ class Streams(unittest.TestCase):
     def test_wait(self):
         stream = self.device.create_stream(manual=True)
         point = stream.mark()
-        with self.assertRaises(quire.BusyError):
-            point.wait(0)
+        self.assertRaises(quire.BusyError, point.wait, 0)
         start = time.monotonic()
         with self.assertRaises(quire.BusyError):
             point.wait()  # only run makes it pass
         self.assertLess(time.monotonic() - start, 5)
-        with self.assertRaises(ValueError):
-            point.wait(-1)
+        self.assertRaises(ValueError, point.wait, -1)
         stream.run()
         point.wait()
         worker = self.device.create_stream()
@@ -268,8 +261,7 @@ class Streams(unittest.TestCase):
         a = self.memory.buffer(64)
         stream.mark()
         a.record_use(stream)
-        with self.assertRaises(quire.BusyError):
-            stream.destroy()
+        self.assertRaises(quire.BusyError, stream.destroy)
         a.free()
         self.assertEqual(self.memory.statistics.deferred_count, 1)
         self.memory.collect()  # which marks the stream
@@ -282,8 +274,7 @@ class Streams(unittest.TestCase):
         stream = self.device.create_stream(manual=True)
         point = stream.mark()
         a = self.memory.buffer(64)
-        with self.assertRaises(quire.InvalidArgumentError):
-            a.free(stream, point)
+        self.assertRaises(quire.InvalidArgumentError, a.free, stream, point)
         a.free(after=point)
         self.assertEqual(stream.deferred, 1)
         stream.run()
@@ -325,8 +316,7 @@ class Streams(unittest.TestCase):
         kept = self.memory.buffer(64)
         kept.fill(1, stream=stream)
         for end in (self.memory.destroy_all, self.device.destroy_all):
-            with self.assertRaisesRegex(quire.BusyError, "work of a stream"):
-                end()
+            self.assertRaisesRegex(quire.BusyError, "work of a stream", end)
         owner, device = self.memory._owner, self.device._owner
         self.memory = self.device = kept = end = None
         gc.collect()
@@ -365,8 +355,7 @@ class Streams(unittest.TestCase):
         with self.assertRaises(quire.BusyError):
             stream.mark().wait()
         stream.destroy()
-        with self.assertRaises(quire.StaleHandleError):
-            stream.mark()
+        self.assertRaises(quire.StaleHandleError, stream.mark)
 
 
 class Traces(unittest.TestCase):
@@ -432,8 +421,7 @@ class Traces(unittest.TestCase):
         recorder = quire.record(memory)
         memory.destroy()
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(tempfile, "tempdir", folder):
-            with self.assertRaises(quire.StaleHandleError):
-                recorder.__enter__()
+            self.assertRaises(quire.StaleHandleError, recorder.__enter__)
             self.assertEqual(os.listdir(folder), [])
         self.assertEqual(recorder.trace().info.event_count, 0)
 

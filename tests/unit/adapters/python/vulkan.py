@@ -29,16 +29,13 @@ class Vulkan(unittest.TestCase):
             self.assertEqual(b.__dlpack_device__(), (dlpack.CPU, 0))
             managed = consume(b.__dlpack__())
             self.assertEqual(managed.dl_tensor.shape[0], 4096)
-            with self.assertRaises(BufferError):
-                b.free()
+            self.assertRaises(BufferError, b.free)
             managed.deleter(ctypes.addressof(managed))
             self.assertFalse(hasattr(b, "__cuda_array_interface__"))
         self.device.create_memory("device").allocate(1 << 20).free()
 
     def test_misuse(self):
-        with self.assertRaises(quire.UnsupportedError):
-            quire.open_vulkan("no such device")
+        self.assertRaises(quire.UnsupportedError, quire.open_vulkan, "no such device")
         with self.assertRaisesRegex(quire.UnsupportedError, "VK_EXT_no_such"):
             quire.open_vulkan(device_extensions=["VK_EXT_no_such"])
-        with self.assertRaises(quire.InvalidArgumentError):
-            quire.open_vulkan(staging_size=1)
+        self.assertRaises(quire.InvalidArgumentError, quire.open_vulkan, staging_size=1)

@@ -42,22 +42,6 @@ CASE(the_device_is_opened_by_the_first_allocation, 1)
     torch_client_free(NULL, NULL);
 }
 
-CASE(a_stream_reuses_its_memory_at_once_and_others_wait, 1)
-{
-    qi_cu_stream s = c.streams[0], t = c.streams[1];
-    void *a = torch_client_allocate(MIB, s);
-    torch_client_work(&c, a, MIB, s);
-    torch_client_free(a, s);
-    void *b = torch_client_allocate(MIB, s);
-    CHECK(a == b);
-    torch_client_work(&c, b, MIB, s);
-    torch_client_free(b, s);
-    uint64_t waits = c.b.fc->calls("cuStreamWaitEvent");
-    void *other = torch_client_allocate(MIB, t);
-    CHECK(other != b || c.b.fc->calls("cuStreamWaitEvent") == waits + 1);
-    torch_client_free(other, t);
-}
-
 /* 1 is another number of the legacy default stream. */
 CASE(the_legacy_default_stream_has_two_numbers, 1)
 {
@@ -133,26 +117,6 @@ UNIT(torch_allocate, bytes_are_copied_between_devices)
 }
 
 /* ---- record_stream -------------------------------------------------------------------------- */
-
-static void *reused_after_use(bool record)
-{
-    qi_cu_stream s = c.streams[0], t = c.streams[1];
-    void *a = torch_client_allocate(MIB, s);
-    if (record)
-        CHECK_EQ(torch_record_stream(a, t), 0);
-    torch_client_work(&c, a, MIB, t);
-    torch_client_free(a, s);
-    void *b = torch_client_allocate(MIB, s);
-    torch_client_free(b, s);
-    return a == b ? b : NULL;
-}
-
-CASE(a_recorded_stream_delays_the_reuse, 1)
-{
-    CHECK(reused_after_use(false));
-    CHECK_EQ(torch_reset(), 0);
-    CHECK(!reused_after_use(true));
-}
 
 CASE(a_use_of_the_own_stream_delays_nothing, 1)
 {

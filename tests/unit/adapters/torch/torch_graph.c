@@ -23,11 +23,11 @@ static void release(torch_pool_id id)
         check_failed(__FILE__, __LINE__, "%s", torch_message());
 }
 
-#define CASE(name, devices) TORCH_CASE(torch_graph, name, devices)
+#define CASE(name) TORCH_CASE(torch_graph, name, 1)
 
 /* ---- memory of graphs ----------------------------------------------------------------------- */
 
-CASE(a_graph_reuses_its_memory_and_nothing_else_does, 1)
+CASE(a_graph_reuses_its_memory_and_nothing_else_does)
 {
     qi_cu_stream s = c.streams[0];
     torch_client_begin_graph(&c, POOL, s);
@@ -47,7 +47,7 @@ CASE(a_graph_reuses_its_memory_and_nothing_else_does, 1)
     torch_client_free(small, s);
 }
 
-CASE(the_memory_of_a_pool_is_released_by_a_reset_after_its_last_user, 1)
+CASE(the_memory_of_a_pool_is_released_by_a_reset_after_its_last_user)
 {
     qi_cu_stream s = c.streams[0];
     torch_client_begin_graph(&c, POOL, s);
@@ -62,7 +62,7 @@ CASE(the_memory_of_a_pool_is_released_by_a_reset_after_its_last_user, 1)
 }
 
 /* Replays may run on any stream, so that the memory goes to nobody before the device is idle. */
-CASE(exhausted_memory_releases_pools_without_users, 1)
+CASE(exhausted_memory_releases_pools_without_users)
 {
     qi_cu_stream s = c.streams[0];
     c.b.fc->set_capacity(0, (uint64_t)(64 * MIB));
@@ -77,43 +77,7 @@ CASE(exhausted_memory_releases_pools_without_users, 1)
     torch_client_free(b, s);
 }
 
-CASE(memory_that_lives_longer_than_its_pool_stays, 1)
-{
-    qi_cu_stream s = c.streams[0];
-    torch_client_begin_graph(&c, POOL, s);
-    void *a = torch_client_allocate(4 * MIB, s), *b = torch_client_allocate(4 * MIB, s);
-    torch_client_end_graph(&c, POOL, s);
-    release(POOL);
-    torch_client_free(a, s);
-    CHECK_EQ(torch_reset(), 0);
-    torch_client_work(&c, b, (uint64_t)(4 * MIB), s);
-    CHECK_EQ(torch_record_stream(b, c.streams[1]), 0);
-    torch_client_free(b, s);
-    CHECK_EQ(torch_reset(), 0);
-    CHECK_EQ(torch_client_bytes(&c), 0);
-}
-
-CASE(graphs_share_a_pool_until_the_last_of_them_ends, 1)
-{
-    qi_cu_stream s = c.streams[0];
-    torch_client_begin_graph(&c, POOL, s);
-    void *a = torch_client_allocate(4 * MIB, s);
-    torch_client_free(a, s);
-    torch_client_end_graph(&c, POOL, s);
-    torch_client_begin_graph(&c, POOL, s);
-    void *b = torch_client_allocate(4 * MIB, s);
-    CHECK(a == b);
-    torch_client_free(b, s);
-    torch_client_end_graph(&c, POOL, s);
-    release(POOL);
-    CHECK_EQ(torch_reset(), 0);
-    CHECK(torch_client_bytes(&c) > 0);
-    release(POOL);
-    CHECK_EQ(torch_reset(), 0);
-    CHECK_EQ(torch_client_bytes(&c), 0);
-}
-
-CASE(streams_of_a_graph_do_not_exchange_memory, 1)
+CASE(streams_of_a_graph_do_not_exchange_memory)
 {
     qi_cu_stream s = c.streams[0], t = c.streams[1];
     c.joins = true;
@@ -135,44 +99,9 @@ CASE(streams_of_a_graph_do_not_exchange_memory, 1)
     release(POOL);
 }
 
-CASE(pools_of_two_graphs_are_apart, 1)
-{
-    qi_cu_stream s = c.streams[0], t = c.streams[1];
-    torch_client_begin_graph(&c, POOL, s);
-    void *a = torch_client_allocate(4 * MIB, s);
-    torch_client_free(a, s);
-    torch_client_end_graph(&c, POOL, s);
-    torch_client_begin_graph(&c, OTHER, t);
-    void *b = torch_client_allocate(4 * MIB, t);
-    CHECK(a != b);
-    torch_client_free(b, t);
-    torch_client_end_graph(&c, OTHER, t);
-    release(OTHER);
-    release(POOL);
-}
-
 /* ---- memory of the device during a capture -------------------------------------------------- */
 
-CASE(memory_freed_by_a_stream_that_captures_stays_for_its_graph, 1)
-{
-    qi_cu_stream s = c.streams[0];
-    void *input = torch_client_allocate(4 * MIB, s), *used = torch_client_allocate(4 * MIB, NULL);
-    torch_client_begin_graph(&c, POOL, s);
-    torch_client_free(input, s);
-    CHECK_EQ(torch_record_stream(used, s), 0);
-    torch_client_free(used, NULL);
-    torch_client_end_graph(&c, POOL, s);
-    CHECK_EQ(torch_reset(), 0);
-    void *a = torch_client_allocate(4 * MIB, s), *b = torch_client_allocate(4 * MIB, NULL);
-    CHECK(a != input && a != used && b != input && b != used);
-    torch_client_free(a, s);
-    torch_client_free(b, NULL);
-    release(POOL);
-    CHECK_EQ(torch_reset(), 0);
-    CHECK_EQ(torch_client_bytes(&c), 0);
-}
-
-CASE(memory_of_other_streams_comes_and_goes_during_a_capture, 1)
+CASE(memory_of_other_streams_comes_and_goes_during_a_capture)
 {
     torch_client_begin_graph(&c, POOL, c.streams[0]);
     for (int i = 0; i < 3; i++) {
@@ -186,7 +115,7 @@ CASE(memory_of_other_streams_comes_and_goes_during_a_capture, 1)
     release(POOL);
 }
 
-CASE(exhausted_memory_does_not_wait_during_a_capture, 1)
+CASE(exhausted_memory_does_not_wait_during_a_capture)
 {
     void *b = NULL;
     c.b.fc->set_capacity(0, (uint64_t)(64 * MIB));
@@ -203,7 +132,7 @@ CASE(exhausted_memory_does_not_wait_during_a_capture, 1)
     torch_client_free(b, c.streams[0]);
 }
 
-CASE(a_segment_is_freed_without_a_wait_during_a_capture, 1)
+CASE(a_segment_is_freed_without_a_wait_during_a_capture)
 {
     void *a = torch_client_allocate(20 * MIB, c.streams[0]);
     torch_client_work(&c, a, (uint64_t)MIB, c.streams[0]);
@@ -214,7 +143,7 @@ CASE(a_segment_is_freed_without_a_wait_during_a_capture, 1)
 }
 
 /* A stream that the adapter first sees while it captures, and without a pool, has no mark yet. */
-CASE(frees_that_a_capture_forbids_are_done_after_it, 1)
+CASE(frees_that_a_capture_forbids_are_done_after_it)
 {
     qi_cu_stream s = c.streams[0], t = c.streams[1];
     void *used = torch_client_allocate(4 * MIB, t);
@@ -230,7 +159,7 @@ CASE(frees_that_a_capture_forbids_are_done_after_it, 1)
 
 /* ---- filters and misuse --------------------------------------------------------------------- */
 
-CASE(a_pool_without_a_filter_gets_everything, 1)
+CASE(a_pool_without_a_filter_gets_everything)
 {
     const torch_filter all = {.matches = NULL};
     CHECK_EQ(torch_begin_pool(0, POOL, &all), 0);
@@ -244,7 +173,7 @@ CASE(a_pool_without_a_filter_gets_everything, 1)
     CHECK_EQ(torch_client_bytes(&c), 0);
 }
 
-CASE(filters_end_with_their_begin, 1)
+CASE(filters_end_with_their_begin)
 {
     torch_filter filters[3];
     for (int i = 0; i < 3; i++)
@@ -261,7 +190,7 @@ CASE(filters_end_with_their_begin, 1)
     CHECK_EQ(torch_client_filters(), 0);
 }
 
-CASE(pools_that_are_not_there_are_refused, 1)
+CASE(pools_that_are_not_there_are_refused)
 {
     fails(torch_end_pool(0, POOL), INVALID, "pool (0, 1)");
     fails(torch_release_pool(0, POOL), INVALID, "pool (0, 1)");

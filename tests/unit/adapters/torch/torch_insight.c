@@ -32,11 +32,11 @@ static int64_t number(const json_t *object, const char *key)
     return json_integer_value(value);
 }
 
-#define CASE(name, devices) TORCH_CASE(torch_insight, name, devices)
+#define CASE(name) TORCH_CASE(torch_insight, name, 1)
 
 /* ---- statistics ----------------------------------------------------------------------------- */
 
-CASE(statistics_of_devices_and_pools, 1)
+CASE(statistics_of_devices_and_pools)
 {
     json_t *root = parse(torch_statistics());
     CHECK_EQ(json_array_size(json_object_get(root, "devices")), 0);
@@ -78,7 +78,7 @@ static int64_t peak(void)
     return bytes;
 }
 
-CASE(peaks_begin_again, 1)
+CASE(peaks_begin_again)
 {
     CHECK_EQ(torch_reset_peaks(0), 0);
     CHECK_EQ(torch_reset_peaks(-1), QUIRE_ERROR_INVALID_ARGUMENT);
@@ -90,7 +90,7 @@ CASE(peaks_begin_again, 1)
     CHECK_EQ(peak(), MIB);
 }
 
-CASE(refusals_and_retries_are_counted, 1)
+CASE(refusals_and_retries_are_counted)
 {
     void *a = NULL;
     c.b.fc->set_capacity(0, (uint64_t)(64 * MIB));
@@ -141,7 +141,7 @@ static uint32_t count_blocks(const json_t *root, const char *state)
     return count;
 }
 
-CASE(a_snapshot_has_every_byte_of_every_page, 1)
+CASE(a_snapshot_has_every_byte_of_every_page)
 {
     void *kept[20];
     for (int i = 0; i < 20; i++)
@@ -170,7 +170,7 @@ static const char *action_of(const json_t *trace, size_t i)
 }
 
 /* Without these entries the viewer would look for the page of a range that is gone. */
-CASE(the_history_has_pages, 1)
+CASE(the_history_has_pages)
 {
     CHECK_EQ(torch_record_history(10), 0);
     torch_client_begin_graph(&c, POOL, c.streams[0]);
@@ -195,7 +195,7 @@ CASE(the_history_has_pages, 1)
     json_decref(root);
 }
 
-CASE(the_history_has_the_last_entries, 1)
+CASE(the_history_has_the_last_entries)
 {
     void *a = torch_client_allocate(1000, c.streams[0]);
     CHECK_EQ(torch_record_history(3), 0);
