@@ -25,6 +25,12 @@ void vma_fixture_begin(vma_fixture *v, const char *layout, uint32_t driver_flags
     begin_with(v, &(fv_options){.layouts = {found}, .flags = driver_flags});
 }
 
+void vma_fixture_open_driver(vma_fixture *v, const char *layout, uint32_t driver_flags)
+{
+    vma_fixture_begin(v, layout, driver_flags);
+    CHECK_VK(vmaCreateAllocator(&v->info, &v->allocator));
+}
+
 void vma_fixture_open_granular(vma_fixture *v, uint64_t granularity)
 {
     fv_layout layout = *fv_layout_named("nvidia-rebar");
@@ -102,4 +108,14 @@ VmaAllocationInfo vma_fixture_info(vma_fixture *v, VmaAllocation allocation)
     VmaAllocationInfo info;
     vmaGetAllocationInfo(v->allocator, allocation, &info);
     return info;
+}
+
+void vma_fixture_refuse(vma_fixture *v, VkDeviceSize size, const VmaAllocationCreateInfo *options,
+                        VkResult expected)
+{
+    const VkBufferCreateInfo info = vma_fixture_buffer_info(size);
+    VkBuffer buffer;
+    VmaAllocation allocation;
+    CHECK_EQ(vmaCreateBuffer(v->allocator, &info, options, &buffer, &allocation, NULL), expected);
+    CHECK(!buffer && !allocation);
 }

@@ -34,6 +34,9 @@ void vma_fixture_open(vma_fixture *v, const char *layout, VmaAllocatorCreateFlag
 /* The same without an allocator: `info` is filled in. */
 void vma_fixture_begin(vma_fixture *v, const char *layout, uint32_t driver_flags);
 
+/* The same with an allocator without flags. */
+void vma_fixture_open_driver(vma_fixture *v, const char *layout, uint32_t driver_flags);
+
 /* A driver with this bufferImageGranularity, in bytes, and an allocator. */
 void vma_fixture_open_granular(vma_fixture *v, uint64_t granularity);
 
@@ -50,6 +53,10 @@ VmaAllocation vma_fixture_hold(vma_fixture *v, VkDeviceSize size,
 
 /* Destroys these buffers, for tests that end their pool. */
 void vma_fixture_end_held(vma_fixture *v);
+
+/* A buffer that must be refused with this result: nothing is made. */
+void vma_fixture_refuse(vma_fixture *v, VkDeviceSize size, const VmaAllocationCreateInfo *options,
+                        VkResult expected);
 
 VmaAllocationInfo vma_fixture_info(vma_fixture *v, VmaAllocation allocation);
 

@@ -10,26 +10,8 @@
 #include <stdio.h>
 
 #include "src/base/text.h"
+#include "tests/support/gather.h"
 #include "tests/support/unit.h"
-
-typedef struct sink {
-    int calls, refused_call; /* counted from 1; 0 means none */
-    size_t length, max_piece;
-    char text[65536];
-} sink;
-
-static bool gather(void *user, const char *text, size_t size)
-{
-    sink *s = user;
-    CHECK(size > 0 && s->length + size < sizeof s->text);
-    if (++s->calls == s->refused_call)
-        return false;
-    memcpy(s->text + s->length, text, size);
-    s->length += size;
-    s->text[s->length] = '\0';
-    s->max_piece = size > s->max_piece ? size : s->max_piece;
-    return true;
-}
 
 static void fill(char *text, size_t size)
 {
@@ -38,17 +20,27 @@ static void fill(char *text, size_t size)
     text[size] = '\0';
 }
 
+static void begin_writer(qi_writer *writer)
+{
+    gather_anew(0);
+    qi_writer_init(writer, gather, NULL);
+}
+
+static void end_writer(qi_writer *writer)
+{
+    (void)writer;
+}
+
+#define CASE(name) UNIT_ON(json, name, qi_writer, writer, begin_writer(writer), end_writer)
+
 /* ---- raw text ------------------------------------------------------------------------------ */
 
-UNIT(json, an_empty_text_makes_no_call)
+CASE(an_empty_text_makes_no_call)
 {
-    static sink s;
-    qi_writer writer;
-    qi_writer_init(&writer, gather, &s);
-    qi_write_text(&writer, "");
-    qi_write(&writer, "x", 0);
-    CHECK_OK(qi_writer_finish(&writer));
-    CHECK_EQ(s.calls, 0);
+    qi_write_text(writer, "");
+    qi_write(writer, "x", 0);
+    CHECK_OK(qi_writer_finish(writer));
+    CHECK_EQ(gathered.pieces, 0);
 }
 
 UNIT(json, text_of_any_length_arrives_complete)
@@ -57,44 +49,36 @@ UNIT(json, text_of_any_length_arrives_complete)
     fill(text, sizeof text - 1);
     const size_t sizes[] = {1, 1023, 1024, 1025, 2047, 2048, 2049, 8192};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        static sink s;
-        s = (sink){0};
+        gather_anew(0);
         qi_writer writer;
-        qi_writer_init(&writer, gather, &s);
+        qi_writer_init(&writer, gather, NULL);
         qi_write(&writer, text, sizes[i]);
         CHECK_OK(qi_writer_finish(&writer));
-        CHECK_EQ(s.length, sizes[i]);
-        CHECK(!memcmp(s.text, text, sizes[i]));
-        CHECK_EQ(s.calls, (sizes[i] + QI_WRITER_BUFFER - 1) / QI_WRITER_BUFFER);
-        CHECK(s.max_piece <= QI_WRITER_BUFFER);
+        CHECK_EQ(gathered.length, sizes[i]);
+        CHECK(!memcmp(gathered.text, text, sizes[i]));
+        CHECK_EQ(gathered.pieces, (sizes[i] + QI_WRITER_BUFFER - 1) / QI_WRITER_BUFFER);
     }
 }
 
-UNIT(json, small_pieces_are_gathered_in_order)
+CASE(small_pieces_are_gathered_in_order)
 {
-    static sink s;
     static char text[3001];
     fill(text, sizeof text - 1);
-    qi_writer writer;
-    qi_writer_init(&writer, gather, &s);
     for (size_t at = 0, size = 1; at < 3000; at += size, size = size % 13 + 1)
-        qi_write(&writer, text + at, size < 3000 - at ? size : 3000 - at);
-    CHECK_EQ(s.calls, 2); /* each piece when the buffer is full */
-    CHECK_OK(qi_writer_finish(&writer));
-    CHECK_EQ(s.calls, 3);
-    CHECK_STR(s.text, text);
+        qi_write(writer, text + at, size < 3000 - at ? size : 3000 - at);
+    CHECK_EQ(gathered.pieces, 2); /* each piece when the buffer is full */
+    CHECK_OK(qi_writer_finish(writer));
+    CHECK_EQ(gathered.pieces, 3);
+    CHECK_STR(gathered.text, text);
 }
 
-UNIT(json, a_finished_writer_does_not_write_twice)
+CASE(a_finished_writer_does_not_write_twice)
 {
-    static sink s;
-    qi_writer writer;
-    qi_writer_init(&writer, gather, &s);
-    qi_write_text(&writer, "once");
-    CHECK_OK(qi_writer_finish(&writer));
-    CHECK_OK(qi_writer_finish(&writer));
-    CHECK_STR(s.text, "once");
-    CHECK_EQ(s.calls, 1);
+    qi_write_text(writer, "once");
+    CHECK_OK(qi_writer_finish(writer));
+    CHECK_OK(qi_writer_finish(writer));
+    CHECK_STR(gathered.text, "once");
+    CHECK_EQ(gathered.pieces, 1);
 }
 
 /* ---- sinks that fail ----------------------------------------------------------------------- */
@@ -104,93 +88,85 @@ UNIT(json, a_sink_that_fails_at_any_piece_is_a_bad_file_and_the_last_call)
     static char text[5001];
     fill(text, sizeof text - 1);
     for (int refused = 1; refused <= 5; refused++) {
-        static sink s;
-        s = (sink){.refused_call = refused};
+        gather_anew((uint64_t)refused);
         qi_writer writer;
-        qi_writer_init(&writer, gather, &s);
+        qi_writer_init(&writer, gather, NULL);
         qi_write_text(&writer, text);
         CHECK_EQ(writer.failed, refused < 5);
         CHECK_FAILS(qi_writer_finish(&writer), QUIRE_ERROR_BAD_FILE);
         CHECK_HAS(quire_last_error(), "the sink refused");
-        CHECK_EQ(s.calls, refused);
-        CHECK_EQ(s.length, (size_t)(refused - 1) * QI_WRITER_BUFFER);
+        CHECK_EQ(gathered.pieces, refused);
+        CHECK_EQ(gathered.length, (size_t)(refused - 1) * QI_WRITER_BUFFER);
     }
 }
 
-UNIT(json, a_failed_writer_drops_all_text)
+CASE(a_failed_writer_drops_all_text)
 {
-    static sink s = {.refused_call = 1};
-    qi_writer writer;
-    qi_writer_init(&writer, gather, &s);
+    gathered.refuse = 1;
     for (int i = 0; i < 1000; i++) {
-        qi_write_text(&writer, "text and more text");
-        qi_write_format(&writer, "%d", i);
-        qi_write_escaped(&writer, "<&>");
+        qi_write_text(writer, "text and more text");
+        qi_write_format(writer, "%d", i);
+        qi_write_escaped(writer, "<&>");
     }
-    CHECK_FAILS(qi_writer_finish(&writer), QUIRE_ERROR_BAD_FILE);
-    CHECK_FAILS(qi_writer_finish(&writer), QUIRE_ERROR_BAD_FILE);
-    CHECK_EQ(s.calls, 1);
+    CHECK_FAILS(qi_writer_finish(writer), QUIRE_ERROR_BAD_FILE);
+    CHECK_FAILS(qi_writer_finish(writer), QUIRE_ERROR_BAD_FILE);
+    CHECK_EQ(gathered.pieces, 1);
 }
 
 UNIT(json, a_restart_clears_the_failure)
 {
-    static sink s = {.refused_call = 1};
+    gather_anew(1);
     qi_writer writer;
-    qi_writer_init(&writer, gather, &s);
+    qi_writer_init(&writer, gather, NULL);
     qi_write_text(&writer, "lost");
     CHECK_FAILS(qi_writer_finish(&writer), QUIRE_ERROR_BAD_FILE);
-    qi_writer_init(&writer, gather, &s);
+    qi_writer_init(&writer, gather, NULL);
     qi_write_text(&writer, "kept");
     CHECK_OK(qi_writer_finish(&writer));
-    CHECK_STR(s.text, "kept");
+    CHECK_STR(gathered.text, "kept");
 }
 
 /* ---- formatted and escaped ----------------------------------------------------------------- */
 
-UNIT(json, formats_are_those_of_printf_up_to_a_size)
+CASE(formats_are_those_of_printf_up_to_a_size)
 {
-    static sink s;
     char text[400];
-    qi_writer writer;
-    qi_writer_init(&writer, gather, &s);
-    qi_write_format(&writer, "%s=%d%%;", "x", -5);
+    qi_write_format(writer, "%s=%d%%;", "x", -5);
     fill(text, 255);
-    qi_write_format(&writer, "%s", text);
-    qi_write_format(&writer, "%s", "");
-    CHECK_OK(qi_writer_finish(&writer));
-    CHECK_EQ(s.length, 6 + 255);
-    CHECK(!strncmp(s.text, "x=-5%;", 6) && !strcmp(s.text + 6, text));
+    qi_write_format(writer, "%s", text);
+    qi_write_format(writer, "%s", "");
+    CHECK_OK(qi_writer_finish(writer));
+    CHECK_EQ(gathered.length, 6 + 255);
+    CHECK(!strncmp(gathered.text, "x=-5%;", 6) && !strcmp(gathered.text + 6, text));
 }
 
 UNIT(json, a_format_that_is_too_long_is_cut)
 {
     const size_t sizes[] = {256, 257, 399};
     for (int i = 0; i < 3; i++) {
-        static sink s;
-        s = (sink){0};
+        gather_anew(0);
         char text[400];
         qi_writer writer;
-        qi_writer_init(&writer, gather, &s);
+        qi_writer_init(&writer, gather, NULL);
         fill(text, sizes[i]);
         qi_write_format(&writer, "%s", text);
         CHECK_OK(qi_writer_finish(&writer));
-        CHECK(s.length >= 255 && s.length <= 256);
-        CHECK(!strncmp(s.text, text, s.length));
+        CHECK(gathered.length >= 255 && gathered.length <= 256);
+        CHECK(!strncmp(gathered.text, text, gathered.length));
     }
 }
 
 static void expect_escaped(const char *text, const char *expected)
 {
-    static sink s;
-    s = (sink){0};
+    gather_anew(0);
     qi_writer writer;
-    qi_writer_init(&writer, gather, &s);
+    qi_writer_init(&writer, gather, NULL);
     qi_write_escaped(&writer, text);
     qi_write_text(&writer, ".");
     CHECK_OK(qi_writer_finish(&writer));
-    CHECK_EQ(s.text[s.length - 1], '.');
-    s.text[s.length - 1] = '\0';
-    CHECK_STR(s.text, expected);
+    CHECK_EQ(gathered.text[gathered.length - 1], '.');
+    gathered.text[gathered.length - 1] = '\0';
+    CHECK_STR(gathered.text, expected);
 }
 
 UNIT(json, xml_markup_characters_become_entities)
@@ -219,22 +195,21 @@ UNIT(json, text_in_other_scripts_stays_and_ill_formed_bytes_are_replaced)
     expect_escaped("\xff<\xc3", "\xef\xbf\xbd&lt;\xef\xbf\xbd");
 }
 
-static sink out;
-
 static qi_json begin(void)
 {
     qi_json json;
-    out = (sink){0};
-    qi_json_init(&json, gather, &out);
+    gather_anew(0);
+    qi_json_init(&json, gather, NULL);
     return json;
 }
 
 static json_t *parse_output(void)
 {
     json_error_t error;
-    json_t *value = json_loads(out.text, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    json_t *value = json_loads(gathered.text, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
     if (!value)
-        check_failed(__FILE__, __LINE__, "line %d: %s in\n%s", error.line, error.text, out.text);
+        check_failed(__FILE__, __LINE__, "line %d: %s in\n%s", error.line, error.text,
+                     gathered.text);
     return value;
 }
 
@@ -256,7 +231,7 @@ UNIT(json, a_value_alone_is_a_document_with_a_line_end)
     qi_json json = begin();
     qi_json_bool(&json, NULL, true);
     CHECK_OK(qi_json_finish(&json));
-    CHECK_STR(out.text, "true\n");
+    CHECK_STR(gathered.text, "true\n");
 }
 
 UNIT(json, commas_stand_between_values_at_every_depth)
@@ -317,7 +292,7 @@ UNIT(json, integers_are_exact_to_the_last_bit)
     json = begin();
     qi_json_number(&json, NULL, UINT64_MAX); /* jansson's integers end below this value */
     CHECK_OK(qi_json_finish(&json));
-    CHECK_STR(out.text, "18446744073709551615\n");
+    CHECK_STR(gathered.text, "18446744073709551615\n");
 }
 
 UNIT(json, reals_are_read_back_to_six_digits)
@@ -356,7 +331,7 @@ UNIT(json, the_locale_of_the_program_does_not_matter)
         qi_json json = begin();
         qi_json_real(&json, NULL, 0.5);
         CHECK_OK(qi_json_finish(&json));
-        CHECK_STR(out.text, "0.5\n");
+        CHECK_STR(gathered.text, "0.5\n");
     }
 }
 
@@ -389,8 +364,9 @@ UNIT(json, control_characters_are_escaped)
             continue;
         qi_put_code_point(c, text);
         expect_text(text, text);
-        CHECK(!strstr(out.text, text) || c == '\n'); /* the document ends with its own line end */
-        CHECK(strchr(out.text, '\\'));
+        CHECK(!strstr(gathered.text, text) ||
+              c == '\n'); /* the document ends with its own line end */
+        CHECK(strchr(gathered.text, '\\'));
     }
 }
 
@@ -441,7 +417,7 @@ UNIT(json, text_longer_than_the_buffer_survives)
     for (size_t i = 0; i < sizeof text - 1; i++)
         text[i] = (char)('"' + i % 80);
     expect_text(text, text);
-    CHECK(out.calls > 9);
+    CHECK(gathered.pieces > 9);
 }
 
 /* ---- sinks that fail ----------------------------------------------------------------------- */
@@ -449,7 +425,7 @@ UNIT(json, text_longer_than_the_buffer_survives)
 static quire_result write_long_document(void)
 {
     qi_json json;
-    qi_json_init(&json, gather, &out);
+    qi_json_init(&json, gather, NULL);
     qi_json_array(&json, NULL);
     for (uint64_t i = 0; i < 1000; i++)
         qi_json_number(&json, NULL, i * 1000000007);
@@ -459,15 +435,15 @@ static quire_result write_long_document(void)
 
 UNIT(json, a_sink_that_fails_at_any_piece_is_a_bad_file)
 {
-    out = (sink){0};
+    gather_anew(0);
     CHECK_OK(write_long_document());
-    int pieces = out.calls;
+    uint64_t pieces = gathered.pieces;
     CHECK(pieces > 5);
-    for (int refused = 1; refused <= pieces; refused++) {
-        out = (sink){.refused_call = refused};
+    for (uint64_t refused = 1; refused <= pieces; refused++) {
+        gather_anew(refused);
         CHECK_FAILS(write_long_document(), QUIRE_ERROR_BAD_FILE);
-        CHECK_EQ(out.calls, refused);
+        CHECK_EQ(gathered.pieces, refused);
     }
-    out = (sink){.refused_call = pieces + 1};
+    gather_anew(pieces + 1);
     CHECK_OK(write_long_document());
 }

@@ -58,6 +58,45 @@ UNIT(host_allocator, every_size_and_alignment_is_kept)
     CHECK(!a);
 }
 
+/* Contents survive a random sequence; each byte belongs to one live allocation. */
+UNIT(host_allocator, random_calls_agree_with_a_model)
+{
+    enum { SLOTS = 300, STEPS = 20000 };
+    static struct {
+        unsigned char *bytes;
+        uint64_t size;
+    } slots[SLOTS];
+    test_random random = {7};
+    uint64_t live = 0, count = 0;
+    host_allocator *a = make((host_allocator_options){0});
+    for (int step = 0; step < STEPS; step++) {
+        uint64_t i = random_below(&random, SLOTS);
+        if (slots[i].bytes) {
+            CHECK_EQ(slots[i].bytes[0], (unsigned char)i);
+            CHECK_EQ(slots[i].bytes[slots[i].size - 1], (unsigned char)i);
+            CHECK_OK(host_allocator_free(a, slots[i].bytes));
+            live -= slots[i].size;
+            count--;
+            slots[i].bytes = NULL;
+            continue;
+        }
+        slots[i].size = 1 + random_below(&random, step % 9 ? 4096 : 100000);
+        slots[i].bytes = must_allocate(a, slots[i].size);
+        slots[i].bytes[0] = slots[i].bytes[slots[i].size - 1] = (unsigned char)i;
+        live += slots[i].size;
+        count++;
+        if (step % 100 == 0) {
+            host_allocator_stats stats = stats_of(a);
+            CHECK_EQ(stats.requested_bytes, live);
+            CHECK_EQ(stats.allocation_count, count);
+            CHECK(stats.cached_bytes <= HOST_ALLOCATOR_CACHED_BYTES);
+            CHECK(stats.requested_bytes <= stats.memory.peak_requested_bytes);
+        }
+    }
+    CHECK_OK(quire_memory_check(host_allocator_memory(a)));
+    host_allocator_destroy(&a); /* with what is still allocated */
+}
+
 UNIT(host_allocator, size_zero_and_a_null_pointer_are_nothing)
 {
     host_allocator *a = make((host_allocator_options){0});

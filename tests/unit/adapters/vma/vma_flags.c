@@ -28,9 +28,9 @@ CASE(within_budget_is_refused_beyond_the_budget, NULL, VMA_ALLOCATOR_CREATE_EXT_
         fv_set_budget(v.vulkan.driver, 0, heap, 4 << 20, 0);
     options.flags = VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT;
     CHECK_VK(try(1 << 20, &options, &buffer, &a));
-    CHECK_EQ(try(6 << 20, &options, &second, &b), FULL);
+    vma_fixture_refuse(&v, 6 << 20, &options, FULL);
     options.flags |= VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT;
-    CHECK_EQ(try(6 << 20, &options, &second, &b), FULL);
+    vma_fixture_refuse(&v, 6 << 20, &options, FULL);
     options.flags = 0;
     CHECK_VK(try(6 << 20, &options, &second, &b)); /* the budget is advice without the flag */
     vmaDestroyBuffer(v.allocator, buffer, a);
@@ -41,15 +41,12 @@ CASE(flags_without_a_counterpart_are_named, NULL, 0)
 {
     const VmaAllocationCreateFlags missing[] = {0x8, 0x2000, 0x80000,
                                                 VMA_ALLOCATION_CREATE_STRATEGY_MIN_OFFSET_BIT};
-    VkBuffer buffer;
-    VmaAllocation a;
     for (size_t i = 0; i < sizeof missing / sizeof *missing; i++) {
         const VmaAllocationCreateInfo options = {.flags = missing[i],
                                                  .usage = VMA_MEMORY_USAGE_AUTO};
-        CHECK_EQ(try(1000, &options, &buffer, &a), MISSING);
+        vma_fixture_refuse(&v, 1000, &options, MISSING);
         CHECK_HAS(quire_last_error(),
                   i < 3 ? "allocation flags 0x" : "STRATEGY_MIN_OFFSET_BIT serves virtual blocks");
-        CHECK(!buffer && !a);
     }
     CHECK_EQ(fv_live(v.vulkan.driver, FV_BUFFER), 0);
 }
@@ -83,8 +80,7 @@ CASE(the_next_memory_type_serves_when_the_best_is_full, NULL, 0)
     vmaDestroyBuffer(v.allocator, buffer, a);
     for (uint32_t heap = 0; heap < memory->memoryHeapCount; heap++)
         fv_set_capacity(v.vulkan.driver, 0, heap, 1 << 20);
-    CHECK_EQ(try(16 << 20, &options, &buffer, &a), FULL);
-    CHECK(!buffer && !a);
+    vma_fixture_refuse(&v, 16 << 20, &options, FULL);
 }
 
 CASE(contradictions_and_empty_requests_are_refused, NULL, 0)
@@ -94,9 +90,8 @@ CASE(contradictions_and_empty_requests_are_refused, NULL, 0)
     const VkMemoryRequirements odd = {.size = 1, .alignment = 3, .memoryTypeBits = UINT32_MAX};
     const VkMemoryRequirements good = {.size = 1, .alignment = 1, .memoryTypeBits = UINT32_MAX};
     const VmaAllocationCreateInfo any = {0};
-    VkBuffer buffer;
     VmaAllocation a;
-    CHECK_EQ(try(0, &options, &buffer, &a), VK_ERROR_INITIALIZATION_FAILED);
+    vma_fixture_refuse(&v, 0, &options, VK_ERROR_INITIALIZATION_FAILED);
     CHECK_EQ(vmaAllocateMemory(v.allocator, &empty, &any, &a, NULL),
              VK_ERROR_INITIALIZATION_FAILED);
     CHECK_EQ(vmaAllocateMemory(v.allocator, &odd, &any, &a, NULL), INVALID);

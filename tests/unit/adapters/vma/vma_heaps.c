@@ -128,7 +128,7 @@ UNIT(vma_heaps, within_budget_of_required_memory)
     VmaAllocation a[2];
     open_small(FV_REQUIRE_DEDICATED | FV_DEDICATED_BUFFERS);
     CHECK_VK(vmaCreateBuffer(v.allocator, &info, &options, &buffers[0], &a[0], NULL));
-    CHECK_EQ(vmaCreateBuffer(v.allocator, &info, &options, &buffers[1], &a[1], NULL), FULL);
+    vma_fixture_refuse(&v, 2 * MIB, &options, FULL);
     vmaDestroyBuffer(v.allocator, buffers[0], a[0]);
     vma_fixture_close(&v);
 }

@@ -27,11 +27,9 @@ CASE(sizes_that_overflow_are_out_of_memory, "nvidia-bar", 0)
         VmaAllocationCreateInfo options = ANY;
         for (int is_dedicated = 0; is_dedicated < 2; is_dedicated++) {
             options.flags = is_dedicated ? VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT : 0;
-            CHECK_EQ(vmaAllocateMemory(v.allocator, &needs, &options, &a, NULL),
-                     FULL);
+            CHECK_EQ(vmaAllocateMemory(v.allocator, &needs, &options, &a, NULL), FULL);
             options.flags |= VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT;
-            CHECK_EQ(vmaAllocateMemory(v.allocator, &needs, &options, &a, NULL),
-                     FULL);
+            CHECK_EQ(vmaAllocateMemory(v.allocator, &needs, &options, &a, NULL), FULL);
             CHECK(!a);
         }
     }
@@ -66,8 +64,7 @@ CASE(an_alias_ends_within_its_allocation, NULL, 0)
     VmaAllocation a;
     VkBuffer buffer;
     CHECK_VK(vmaAllocateMemory(v.allocator, &needs, &ANY, &a, NULL));
-    CHECK_EQ(vmaCreateAliasingBuffer2(v.allocator, a, 65536, &whole, &buffer),
-             INVALID);
+    CHECK_EQ(vmaCreateAliasingBuffer2(v.allocator, a, 65536, &whole, &buffer), INVALID);
     CHECK_HAS(quire_last_error(), "1048576 bytes at 65536 of an allocation");
     CHECK(!buffer);
     CHECK_VK(vmaCreateAliasingBuffer(v.allocator, a, &whole, &buffer));
@@ -158,29 +155,20 @@ CASE(priorities_out_of_range_do_no_harm, NULL, VMA_ALLOCATOR_CREATE_EXT_MEMORY_P
 
 UNIT(vma_misuse, memory_that_must_be_dedicated_is_always_new)
 {
-    const VkBufferCreateInfo info = vma_fixture_buffer_info(1000);
     VmaAllocationCreateInfo options = AUTO;
-    VmaAllocation a;
-    VkBuffer buffer;
     options.flags = VMA_ALLOCATION_CREATE_NEVER_ALLOCATE_BIT;
-    vma_fixture_begin(&v, NULL, FV_DEDICATED_BUFFERS | FV_REQUIRE_DEDICATED);
-    CHECK_VK(vmaCreateAllocator(&v.info, &v.allocator));
-    CHECK_EQ(vmaCreateBuffer(v.allocator, &info, &options, &buffer, &a, NULL),
-             MISSING);
+    vma_fixture_open_driver(&v, NULL, FV_DEDICATED_BUFFERS | FV_REQUIRE_DEDICATED);
+    vma_fixture_refuse(&v, 1000, &options, MISSING);
     vma_fixture_close(&v);
 }
 
 UNIT(vma_misuse, a_limit_of_0_closes_the_heap)
 {
-    const VkBufferCreateInfo info = vma_fixture_buffer_info(1);
     const VkDeviceSize limits[VK_MAX_MEMORY_HEAPS] = {0};
-    VmaAllocation a;
-    VkBuffer buffer;
     vma_fixture_begin(&v, NULL, 0);
     v.info.pHeapSizeLimit = limits;
     CHECK_VK(vmaCreateAllocator(&v.info, &v.allocator));
-    CHECK_EQ(vmaCreateBuffer(v.allocator, &info, &AUTO, &buffer, &a, NULL),
-             FULL);
+    vma_fixture_refuse(&v, 1, &AUTO, FULL);
     vma_fixture_close(&v);
 }
 
@@ -228,8 +216,7 @@ CASE(a_failed_allocation_loses_no_name, NULL, 0)
         .flags = VMA_ALLOCATION_CREATE_USER_DATA_COPY_STRING_BIT, .pUserData = name};
     VmaAllocation a;
     for (int i = 0; i < 2; i++)
-        CHECK_EQ(vmaAllocateMemory(v.allocator, &needs, &options, &a, NULL),
-                 MISSING);
+        CHECK_EQ(vmaAllocateMemory(v.allocator, &needs, &options, &a, NULL), MISSING);
 }
 
 /* ---- one handle, several threads ------------------------------------------------------------ */

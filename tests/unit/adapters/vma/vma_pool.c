@@ -82,14 +82,13 @@ UNIT(vma_pool, a_block_of_an_odd_size_is_kept)
 
 static void refuse_more_than_a_block(const VmaPoolCreateInfo *info)
 {
-    const VkBufferCreateInfo large = vma_fixture_buffer_info((1 << 20) + 256);
     const VkMemoryRequirements needs = {
         .size = (1 << 20) + 1, .alignment = 1, .memoryTypeBits = UINT32_MAX};
     VkBuffer buffer;
     VmaAllocation a;
     VmaPool pool = make(info);
     const VmaAllocationCreateInfo options = {.pool = pool};
-    CHECK_EQ(vmaCreateBuffer(v.allocator, &large, &options, &buffer, &a, NULL), FULL);
+    vma_fixture_refuse(&v, (1 << 20) + 256, &options, FULL);
     CHECK_HAS(quire_last_error(), "1048832 bytes in a pool whose blockSize is 1048576");
     CHECK_EQ(vmaAllocateMemory(v.allocator, &needs, &options, &a, NULL), FULL);
     CHECK_EQ(statistics(pool).blockCount, 0);
@@ -148,13 +147,12 @@ CASE(a_block_size_excludes_dedicated_memory)
 {
     VkBuffer buffer;
     VmaAllocation a;
-    const VkBufferCreateInfo info = vma_fixture_buffer_info(1000);
     VmaPool fixed =
         make(&(VmaPoolCreateInfo){.memoryTypeIndex = device_type(), .blockSize = 1 << 20});
     VmaPool free = make(&(VmaPoolCreateInfo){.memoryTypeIndex = device_type()});
     VmaAllocationCreateInfo options = {.flags = VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT,
                                        .pool = fixed};
-    CHECK_EQ(vmaCreateBuffer(v.allocator, &info, &options, &buffer, &a, NULL), MISSING);
+    vma_fixture_refuse(&v, 1000, &options, MISSING);
     options.pool = free;
     a = vma_fixture_buffer(&v, 1000, &options, &buffer);
     VmaAllocationInfo2 placed;
@@ -203,15 +201,12 @@ CASE(a_linear_pool_is_two_stacks)
 CASE(only_linear_pools_have_an_upper_end)
 {
     const VmaPoolCreateInfo usual = {.memoryTypeIndex = 0};
-    const VkBufferCreateInfo info = vma_fixture_buffer_info(1000);
-    VkBuffer buffer;
-    VmaAllocation a;
     VmaPool pools[] = {NULL, make(&usual)};
     for (int i = 0; i < 2; i++) {
         const VmaAllocationCreateInfo options = {.usage = VMA_MEMORY_USAGE_AUTO,
                                                  .flags = VMA_ALLOCATION_CREATE_UPPER_ADDRESS_BIT,
                                                  .pool = pools[i]};
-        CHECK_EQ(vmaCreateBuffer(v.allocator, &info, &options, &buffer, &a, NULL), MISSING);
+        vma_fixture_refuse(&v, 1000, &options, MISSING);
         CHECK_HAS(quire_last_error(), "linear pool");
     }
     vmaDestroyPool(v.allocator, pools[1]);
@@ -282,8 +277,6 @@ CASE(bad_options_are_refused)
 CASE(a_pool_stays_while_an_allocation_lives_and_is_stale_afterwards)
 {
     VkBuffer buffer;
-    VmaAllocation none;
-    const VkBufferCreateInfo info = vma_fixture_buffer_info(1000);
     VmaPool pool = make(&(VmaPoolCreateInfo){.memoryTypeIndex = device_type()});
     const VmaAllocationCreateInfo options = {.pool = pool};
     VmaAllocation a = vma_fixture_buffer(&v, 1000, &options, &buffer);
@@ -292,7 +285,7 @@ CASE(a_pool_stays_while_an_allocation_lives_and_is_stale_afterwards)
     CHECK_EQ(statistics(pool).allocationCount, 1);
     vmaDestroyBuffer(v.allocator, buffer, a);
     vmaDestroyPool(v.allocator, pool);
-    CHECK_EQ(vmaCreateBuffer(v.allocator, &info, &options, &buffer, &none, NULL), INVALID);
+    vma_fixture_refuse(&v, 1000, &options, INVALID);
     CHECK_HAS(quire_last_error(), "the pool was freed before");
     CHECK_EQ(statistics(pool).blockCount, 0);
     CHECK_EQ(vmaCheckPoolCorruption(v.allocator, pool), INVALID);

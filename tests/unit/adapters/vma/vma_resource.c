@@ -41,8 +41,7 @@ static void buffers_and_images_are_bound(const char *layout, uint32_t flags)
     VkBuffer buffers[2];
     VkImage images[3];
     VmaAllocation a[5];
-    vma_fixture_begin(&v, layout, flags);
-    CHECK_VK(vmaCreateAllocator(&v.info, &v.allocator));
+    vma_fixture_open_driver(&v, layout, flags);
     a[0] = vma_fixture_buffer(&v, 1000, &AUTO, &buffers[0]);
     a[1] = image(64, VK_IMAGE_TILING_OPTIMAL, &AUTO, &images[0]);
     a[2] = vma_fixture_buffer(&v, 70000, &DEDICATED, &buffers[1]);
@@ -96,8 +95,7 @@ CASE(a_dedicated_allocation_has_a_block_of_its_own, NULL, 0)
 UNIT(vma_resource, dedicated_memory_that_the_driver_prefers_names_the_object)
 {
     fv_memory_info memory;
-    vma_fixture_begin(&v, NULL, FV_PREFER_DEDICATED | FV_DEDICATED_BUFFERS);
-    CHECK_VK(vmaCreateAllocator(&v.info, &v.allocator));
+    vma_fixture_open_driver(&v, NULL, FV_PREFER_DEDICATED | FV_DEDICATED_BUFFERS);
     VmaAllocation a = vma_fixture_hold(&v, 1000, &AUTO);
     CHECK(info2_of(a).dedicatedMemory);
     CHECK_EQ(info2_of(a).blockSize, vma_fixture_info(&v, a).size);
@@ -172,8 +170,7 @@ static void bind_later(uint32_t flags, const VmaAllocationCreateInfo *options)
     const VkImageCreateInfo image_info = vma_fixture_image_info(16, VK_IMAGE_TILING_OPTIMAL);
     VkImage made;
     VmaAllocation a, b;
-    vma_fixture_begin(&v, NULL, flags);
-    CHECK_VK(vmaCreateAllocator(&v.info, &v.allocator));
+    vma_fixture_open_driver(&v, NULL, flags);
     VkBuffer buffer = make_buffer(5000);
     CHECK_VK(FV(&v.vulkan, vkCreateImage)(v.vulkan.device, &image_info, NULL, &made));
     CHECK_VK(vmaAllocateMemoryForBuffer(v.allocator, buffer, options, &a, NULL));

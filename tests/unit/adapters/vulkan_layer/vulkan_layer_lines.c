@@ -36,6 +36,14 @@ static const char *live(void)
     return live_on(fv_layout_named("amd-bar"));
 }
 
+/* The settings refuse the device; returns the lines. */
+static const char *refused(void)
+{
+    CHECK(capture_start(&captured));
+    CHECK_EQ((uint32_t)lf_try(), (uint32_t)VK_ERROR_INITIALIZATION_FAILED);
+    return capture_end(&captured);
+}
+
 /* ---- text from outside ----------------------------------------------------------------------- */
 
 UNIT_ALONE(vulkan_layer_lines, a_refused_value_commands_no_terminal)
@@ -48,9 +56,7 @@ UNIT_ALONE(vulkan_layer_lines, a_refused_value_commands_no_terminal)
                                          "31m"};
     for (size_t i = 0; i < sizeof VALUES / sizeof *VALUES; i++) {
         setenv("QUIRE_LAYER_FIT", VALUES[i], 1);
-        CHECK(capture_start(&captured));
-        CHECK_EQ((uint32_t)lf_try(), (uint32_t)VK_ERROR_INITIALIZATION_FAILED);
-        const char *said = capture_end(&captured);
+        const char *said = refused();
         CHECK_HAS(said, "QUIRE_LAYER_FIT is '");
         CHECK_HAS(said, "?");
         CHECK(!has_control(said));
@@ -62,9 +68,7 @@ UNIT_ALONE(vulkan_layer_lines, a_long_value_leaves_room_for_what_is_expected)
     static char value[100000];
     memset(value, 'x', sizeof value - 1);
     setenv("QUIRE_LAYER_FIT", value, 1);
-    CHECK(capture_start(&captured));
-    CHECK_EQ((uint32_t)lf_try(), (uint32_t)VK_ERROR_INITIALIZATION_FAILED);
-    CHECK_HAS(capture_end(&captured), "expected segregated, first or buddy\n");
+    CHECK_HAS(refused(), "expected segregated, first or buddy\n");
 }
 
 UNIT_ALONE(vulkan_layer_lines, a_path_commands_no_terminal)
@@ -94,16 +98,11 @@ UNIT_ALONE(vulkan_layer_lines, a_refused_size_is_told_the_least_one)
     static const char *const NAMES[] = {"QUIRE_LAYER_PAGE_SIZE", "QUIRE_LAYER_THRESHOLD"};
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
         setenv(NAMES[i], "0", 1);
-        CHECK(capture_start(&captured));
-        CHECK_EQ((uint32_t)lf_try(), (uint32_t)VK_ERROR_INITIALIZATION_FAILED);
-        CHECK_HAS(capture_end(&captured),
-                  " is '0', expected bytes, at least 1, for example 65536, 64M or 1G\n");
+        CHECK_HAS(refused(), " is '0', expected bytes, at least 1, for example 65536, 64M or 1G\n");
         unsetenv(NAMES[i]);
     }
     setenv("QUIRE_LAYER_RETAIN", "none", 1);
-    CHECK(capture_start(&captured));
-    CHECK_EQ((uint32_t)lf_try(), (uint32_t)VK_ERROR_INITIALIZATION_FAILED);
-    CHECK_HAS(capture_end(&captured), " is 'none', expected bytes, for example 0, 64M or 1G\n");
+    CHECK_HAS(refused(), " is 'none', expected bytes, for example 0, 64M or 1G\n");
 }
 
 /* ---- page sizes that have another effect ----------------------------------------------------- */
@@ -159,9 +158,7 @@ UNIT_ALONE(vulkan_layer_lines, a_refused_device_also_reports_unknown_variables)
 {
     setenv("QUIRE_LAYER_VERBOSE", "1", 1);
     setenv("QUIRE_LAYER_FIT", "linear", 1);
-    CHECK(capture_start(&captured));
-    CHECK_EQ((uint32_t)lf_try(), (uint32_t)VK_ERROR_INITIALIZATION_FAILED);
-    const char *said = capture_end(&captured);
+    const char *said = refused();
     CHECK_HAS(said, "QUIRE_LAYER_VERBOSE is unknown and has no effect\n");
     CHECK_HAS(said, "QUIRE_LAYER_FIT is 'linear'");
 }
