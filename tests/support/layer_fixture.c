@@ -4,6 +4,8 @@
 #include "tests/support/layer_fixture.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "tests/support/mini_loader.h"
 
@@ -169,4 +171,14 @@ const char *lf_read(const char *path)
     text[fread(text, 1, sizeof text - 1, file)] = 0;
     fclose(file);
     return text;
+}
+
+char *lf_name_file(const char *variable)
+{
+    static char path[64];
+    snprintf(path, sizeof path, "/tmp/quire-layer-XXXXXX");
+    int file = mkstemp(path);
+    CHECK(file >= 0 && !close(file));
+    setenv(variable, path, 1);
+    return path;
 }

@@ -51,6 +51,9 @@ VkImage lf_make_image(fv_fixture *f, VkImageTiling tiling);
 VkCommandBuffer lf_begin_commands(fv_fixture *f, VkCommandPool *pool);
 void lf_run_commands(fv_fixture *f, VkCommandBuffer commands, VkCommandPool pool);
 
+/* Sets a variable to the path of a new, empty file; each call has the same buffer for it. */
+char *lf_name_file(const char *variable);
+
 /* Returns the text of a file, until the next call. */
 const char *lf_read(const char *path);
 

@@ -3,6 +3,8 @@
  */
 #include "tests/support/vma_fixture.h"
 
+#include <stdlib.h>
+
 #include "tests/support/check.h"
 
 static void begin_with(vma_fixture *v, const fv_options *options)
@@ -118,4 +120,31 @@ void vma_fixture_refuse(vma_fixture *v, VkDeviceSize size, const VmaAllocationCr
     VmaAllocation allocation;
     CHECK_EQ(vmaCreateBuffer(v->allocator, &info, options, &buffer, &allocation, NULL), expected);
     CHECK(!buffer && !allocation);
+}
+
+static void *VKAPI_CALL allocate(void *user, size_t size, size_t alignment,
+                                 VkSystemAllocationScope scope)
+{
+    vma_host *host = user;
+    host->calls++;
+    host->scopes |= UINT32_C(1) << scope;
+    if (host->calls == host->fail_at || (host->from_then && host->calls > host->fail_at))
+        return NULL;
+    host->blocks++;
+    return aligned_alloc(alignment, (size + alignment - 1) & ~(alignment - 1));
+}
+
+static void VKAPI_CALL release(void *user, void *pointer)
+{
+    vma_host *host = user;
+    host->blocks -= pointer != NULL;
+    free(pointer);
+}
+
+const VkAllocationCallbacks *vma_host_begin(vma_host *host, uint32_t fail_at, bool from_then)
+{
+    *host = (vma_host){.fail_at = fail_at, .from_then = from_then};
+    host->callbacks =
+        (VkAllocationCallbacks){.pUserData = host, .pfnAllocation = allocate, .pfnFree = release};
+    return &host->callbacks;
 }

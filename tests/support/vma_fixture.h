@@ -63,6 +63,17 @@ VmaAllocationInfo vma_fixture_info(vma_fixture *v, VmaAllocation allocation);
 VkBufferCreateInfo vma_fixture_buffer_info(VkDeviceSize size);
 VkImageCreateInfo vma_fixture_image_info(uint32_t width, VkImageTiling tiling);
 
+/* The host memory of a program. A call fails, and all after it if requested. */
+typedef struct vma_host {
+    uint32_t calls, fail_at; /* counted from 1; 0: none */
+    bool from_then;
+    int32_t blocks;  /* that are live */
+    uint32_t scopes; /* a bit for each VkSystemAllocationScope that was named */
+    VkAllocationCallbacks callbacks;
+} vma_host;
+
+const VkAllocationCallbacks *vma_host_begin(vma_host *host, uint32_t fail_at, bool from_then);
+
 /* A unit test on the allocator `v` of the file, which vma_fixture_open opens. */
 #define VMA_CASE(suite, name, layout, flags)                                                       \
     UNIT_WITHIN(suite, name, vma_fixture_open(&v, layout, flags), vma_fixture_close(&v))

@@ -19,7 +19,7 @@ from unittest import mock
 import quire
 from quire import dlpack
 
-from support import CUDA_DRIVER, SOURCE, consume, needs_cuda, run_python
+from support import CUDA_DRIVER, SOURCE, consume, in_threads, needs_cuda, run_python
 
 NUMBA_PROGRAM = """
 import gc, numpy, quire.numba
@@ -291,11 +291,7 @@ class Frameworks(unittest.TestCase):
                     pointers.free(address)
             except Exception as error:  # pylint: disable=broad-except
                 errors.append(error)
-        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(work, 3)
         self.assertEqual((errors, pointers.count, len(set(per_thread))), ([], 0, 3))
 
     def test_cupy(self):

@@ -10,7 +10,7 @@ import weakref
 
 import quire
 
-from support import host_memory, run_python
+from support import host_memory, in_threads, run_python
 
 
 class Ends(unittest.TestCase):
@@ -143,11 +143,7 @@ class Threads(unittest.TestCase):
                         a.free()
             except quire.QuireError as error:
                 errors.append(error)
-        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        in_threads(work, 4)
         self.assertEqual(errors, [])
         gc.collect()
         memory.check()
@@ -159,17 +155,13 @@ class Threads(unittest.TestCase):
         for _ in range(50):
             a, results = memory.allocate(64), []
 
-            def free(a=a, results=results):
+            def free(_, a=a, results=results):
                 try:
                     a.free()
                     results.append("freed")
                 except quire.QuireError as error:
                     results.append(type(error).__name__)
-            threads = [threading.Thread(target=free) for _ in range(3)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
+            in_threads(free, 3)
             self.assertEqual(results.count("freed"), 1, results)
 
     def test_destroy_race(self):

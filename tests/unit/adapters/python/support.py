@@ -4,6 +4,7 @@ import ctypes
 import os
 import subprocess
 import sys
+import threading
 import unittest
 
 import quire
@@ -25,6 +26,15 @@ needs_cuda = unittest.skipUnless(CUDA_DRIVER, "the build has no emulated CUDA dr
 def host_memory(**options):
     """A memory that the host can reach, on a device of its own."""
     return quire.open_host().create_memory(host_read=True, host_write=True, **options)
+
+
+def in_threads(work, count):
+    """Run a function with the numbers from 0 to count - 1, each in a thread, until all have ended."""
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def run_python(code, **env):

@@ -1,8 +1,6 @@
 /*
  * vma_allocator.c - creation and destruction of an allocator, and what it says about the device.
  */
-#include <stdlib.h>
-
 #include "tests/support/unit.h"
 #include "tests/support/vma_fixture.h"
 
@@ -197,40 +195,15 @@ UNIT(vma_allocator, a_heap_limit_is_the_size_of_the_heap)
 
 /* ---- host memory ---------------------------------------------------------------------------- */
 
-typedef struct counter {
-    uint64_t live, calls, fails_at; /* 0: never */
-} counter;
-
-static void *VKAPI_CALL allocate(void *user, size_t size, size_t alignment,
-                                 VkSystemAllocationScope scope)
-{
-    counter *c = user;
-    (void)scope;
-    if (++c->calls == c->fails_at)
-        return NULL;
-    c->live++;
-    return aligned_alloc(alignment, (size + alignment - 1) & ~(alignment - 1));
-}
-
-static void VKAPI_CALL release(void *user, void *pointer)
-{
-    counter *c = user;
-    if (pointer)
-        c->live--;
-    free(pointer);
-}
-
 /* Returns the result of a short program whose n-th request for host memory fails. */
-static VkResult run_without(counter *c)
+static VkResult run_without(vma_host *host, uint32_t fail_at)
 {
-    const VkAllocationCallbacks callbacks = {
-        .pUserData = c, .pfnAllocation = allocate, .pfnFree = release};
     const VmaAllocationCreateInfo options = {.usage = VMA_MEMORY_USAGE_AUTO};
     const VkBufferCreateInfo info = vma_fixture_buffer_info(1000);
     VkBuffer buffer;
     VmaAllocation allocation;
     vma_fixture_begin(&v, NULL, 0);
-    v.info.pAllocationCallbacks = &callbacks;
+    v.info.pAllocationCallbacks = vma_host_begin(host, fail_at, false);
     VkResult result = vmaCreateAllocator(&v.info, &v.allocator);
     if (!result) {
         result = vmaCreateBuffer(v.allocator, &info, &options, &buffer, &allocation, NULL);
@@ -244,15 +217,15 @@ static VkResult run_without(counter *c)
 
 UNIT(vma_allocator, each_failing_host_allocation_is_an_error_and_loses_nothing)
 {
-    counter all = {.live = 0};
-    CHECK_VK(run_without(&all));
-    CHECK_EQ(all.live, 0);
-    CHECK(all.calls > 4);
-    for (uint64_t n = 1; n <= all.calls; n++) {
-        counter c = {.fails_at = n};
-        VkResult result = run_without(&c);
-        CHECK_EQ(c.live, 0);
-        CHECK(result == VK_ERROR_OUT_OF_HOST_MEMORY || n + 4 > all.calls);
+    vma_host host;
+    CHECK_VK(run_without(&host, 0));
+    const uint32_t calls = host.calls;
+    CHECK_EQ(host.blocks, 0);
+    CHECK(calls > 4);
+    for (uint32_t n = 1; n <= calls; n++) {
+        VkResult result = run_without(&host, n);
+        CHECK_EQ(host.blocks, 0);
+        CHECK(result == VK_ERROR_OUT_OF_HOST_MEMORY || n + 4 > calls);
     }
 }
 

@@ -3,10 +3,9 @@
  */
 #include "src/adapters/vma/table.h"
 
-#include <stdlib.h>
-
 #include "quire/base.h"
 #include "tests/support/unit.h"
+#include "tests/support/vma_fixture.h"
 
 typedef struct entry {
     qi_vma_record record;
@@ -92,32 +91,17 @@ UNIT(vma_table, other_numbers_are_no_handles)
 
 /* ---- host memory ---------------------------------------------------------------------------- */
 
-static void *no_memory(void *user, size_t size, size_t alignment, VkSystemAllocationScope scope)
-{
-    bool *has_memory = user;
-    (void)scope;
-    return *has_memory ? aligned_alloc(alignment, (size + alignment - 1) & ~(alignment - 1)) : NULL;
-}
-
-static void release(void *user, void *pointer)
-{
-    (void)user;
-    free(pointer);
-}
-
 UNIT(vma_table, a_table_without_host_memory_takes_nothing_and_recovers)
 {
-    bool has_memory = false;
+    vma_host program;
     uintptr_t handle;
     qi_vma_table table;
-    const VkAllocationCallbacks callbacks = {
-        .pUserData = &has_memory, .pfnAllocation = no_memory, .pfnFree = release};
-    qi_vma_host_begin(&host, &callbacks);
+    qi_vma_host_begin(&host, vma_host_begin(&program, 1, true));
     qi_vma_table_begin(&table, &host, "entry", sizeof(entry));
     CHECK(!qi_vma_table_take(&table, &handle));
     CHECK_EQ(quire_last_result(), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
     CHECK_EQ(atomic_load(&table.count), 0);
-    has_memory = true;
+    program.fail_at = UINT32_MAX;
     take(&table, &handle, 7);
     CHECK_EQ(((entry *)qi_vma_table_find(&table, handle))->value, 7);
     qi_vma_table_end(&table);

@@ -3,26 +3,10 @@
  */
 #include "src/adapters/vma/base.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/unit.h"
 #include "tests/support/vma_fixture.h"
-
-static void *VKAPI_CALL allocate(void *user, size_t size, size_t alignment,
-                                 VkSystemAllocationScope scope)
-{
-    int *rest = user;
-    (void)scope;
-    return (*rest)-- > 0 ? aligned_alloc(alignment, (size + alignment - 1) & ~(alignment - 1))
-                         : NULL;
-}
-
-static void VKAPI_CALL release(void *user, void *pointer)
-{
-    (void)user;
-    free(pointer);
-}
 
 UNIT(vma_text, grows_with_its_pieces)
 {
@@ -39,12 +23,10 @@ UNIT(vma_text, grows_with_its_pieces)
 
 UNIT(vma_text, without_host_memory_there_is_no_text)
 {
-    for (int most = 0; most < 4; most++) {
-        int rest = most;
-        const VkAllocationCallbacks callbacks = {
-            .pUserData = &rest, .pfnAllocation = allocate, .pfnFree = release};
+    for (uint32_t fail_at = 1; fail_at < 5; fail_at++) {
+        vma_host program;
         qi_vma_host host;
-        qi_vma_host_begin(&host, &callbacks);
+        qi_vma_host_begin(&host, vma_host_begin(&program, fail_at, true));
         qi_vma_text text = {.host = &host};
         for (int i = 0; i < 1000; i++)
             qi_vma_text_add(&text, "piece ");

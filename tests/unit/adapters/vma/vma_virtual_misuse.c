@@ -2,10 +2,8 @@
  * vma_virtual_misuse.c - virtual blocks: wrong arguments and handles change nothing and are named,
  * and so is host memory that the program's callbacks refuse.
  */
-#include <stdlib.h>
-
-#include "quire/quire_vma.h"
 #include "tests/support/unit.h"
+#include "tests/support/vma_fixture.h"
 
 static const VmaVirtualBlockCreateInfo one_mib = {.size = 1 << 20};
 
@@ -194,37 +192,14 @@ UNIT(vma_virtual_misuse, stale_and_foreign_handles_are_found)
 
 /* ---- host memory ---------------------------------------------------------------------------- */
 
-/* The callbacks of a program; the call with the number `fail_at` fails, counted from 1. */
-typedef struct program {
-    uint32_t calls, fail_at;
-    int32_t blocks;
-} program;
-
-static void *allocate(void *user, size_t size, size_t alignment, VkSystemAllocationScope scope)
-{
-    program *p = user;
-    CHECK_EQ(scope, VK_SYSTEM_ALLOCATION_SCOPE_OBJECT);
-    if (++p->calls == p->fail_at)
-        return NULL;
-    p->blocks++;
-    return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-}
-
-static void release(void *user, void *pointer)
-{
-    program *p = user;
-    p->blocks -= pointer != NULL;
-    free(pointer);
-}
-
 /* Returns whether a call of the program failed. What succeeded before stays. */
-static bool work(program *p, VkDeviceSize size, VkFlags flags)
+static bool work(vma_host *program, uint32_t fail_at, VkDeviceSize size, VkFlags flags)
 {
     enum { COUNT = 200 };
-    const VkAllocationCallbacks callbacks = {
-        .pUserData = p, .pfnAllocation = allocate, .pfnFree = release};
-    const VmaVirtualBlockCreateInfo info = {
-        .size = size, .flags = flags, .pAllocationCallbacks = &callbacks};
+    const VmaVirtualBlockCreateInfo info = {.size = size,
+                                            .flags = flags,
+                                            .pAllocationCallbacks =
+                                                vma_host_begin(program, fail_at, false)};
     VmaVirtualBlock block;
     VkResult result = vmaCreateVirtualBlock(&info, &block);
     if (result) {
@@ -253,13 +228,13 @@ UNIT(vma_virtual_misuse, every_host_allocation_may_fail)
     const VmaVirtualBlockCreateInfo blocks[] = {
         {.size = 1 << 20}, {.size = 1 << 20, .flags = 1}, {.size = UINT64_C(1) << 40}};
     for (int i = 0; i < 3; i++) {
-        program p = {.fail_at = 1};
-        while (work(&p, blocks[i].size, blocks[i].flags)) {
-            CHECK_EQ(p.blocks, 0);
-            p = (program){.fail_at = p.fail_at + 1};
-        }
-        CHECK_EQ(p.blocks, 0);
-        CHECK(p.fail_at > 3);
-        CHECK_EQ(p.calls, p.fail_at - 1);
+        vma_host program;
+        uint32_t fail_at = 1;
+        for (; work(&program, fail_at, blocks[i].size, blocks[i].flags); fail_at++)
+            CHECK_EQ(program.blocks, 0);
+        CHECK_EQ(program.blocks, 0);
+        CHECK_EQ(program.scopes, 1u << VK_SYSTEM_ALLOCATION_SCOPE_OBJECT);
+        CHECK(fail_at > 3);
+        CHECK_EQ(program.calls, fail_at - 1);
     }
 }

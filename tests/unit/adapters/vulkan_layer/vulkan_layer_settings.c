@@ -14,14 +14,12 @@
 UNIT_ALONE(vulkan_layer_settings, settings_change_pages_and_thresholds)
 {
     fv_fixture f;
-    char path[] = "/tmp/quire-layer-XXXXXX";
-    CHECK(mkstemp(path) >= 0);
+    const char *path = lf_name_file("QUIRE_LAYER_STATS_FILE");
     setenv("QUIRE_LAYER_PAGE_SIZE", "1M", 1);
     setenv("QUIRE_LAYER_THRESHOLD", "100K", 1);
     setenv("QUIRE_LAYER_FIT", "buddy", 1);
     setenv("QUIRE_LAYER_RETAIN", "8M", 1);
     setenv("QUIRE_LAYER_STATS", "json", 1);
-    setenv("QUIRE_LAYER_STATS_FILE", path, 1);
     VkDeviceMemory memories[40];
     lf_open_named(&f, "amd-bar");
     for (int i = 0; i < 40; i++)
@@ -44,11 +42,9 @@ UNIT_ALONE(vulkan_layer_settings, statistics_count_the_bytes_that_the_program_re
 {
     enum { COUNT = 100 };
     fv_fixture f;
-    char path[] = "/tmp/quire-layer-XXXXXX";
+    const char *path = lf_name_file("QUIRE_LAYER_STATS_FILE");
     VkDeviceMemory memories[COUNT];
-    CHECK(mkstemp(path) >= 0);
     setenv("QUIRE_LAYER_STATS", "json", 1);
-    setenv("QUIRE_LAYER_STATS_FILE", path, 1);
     lf_open_named(&f, "amd-bar");
     for (int i = 0; i < COUNT; i++)
         memories[i] = lf_allocate(&f, 2001, 0, NULL);
@@ -95,9 +91,7 @@ UNIT_ALONE(vulkan_layer_settings, no_empty_page_is_kept_if_0_bytes_are_retained)
 UNIT_ALONE(vulkan_layer_settings, a_file_for_statistics_requests_them)
 {
     fv_fixture f;
-    char path[] = "/tmp/quire-layer-XXXXXX";
-    CHECK(mkstemp(path) >= 0);
-    setenv("QUIRE_LAYER_STATS_FILE", path, 1);
+    const char *path = lf_name_file("QUIRE_LAYER_STATS_FILE");
     lf_open_named(&f, "amd-bar");
     lf_release(&f, lf_allocate(&f, 1000, 0, NULL));
     fv_fixture_close(&f);
@@ -126,9 +120,7 @@ UNIT_ALONE(vulkan_layer_settings, the_trace_of_a_program_can_be_replayed)
     fv_fixture f;
     quire_trace *trace = NULL;
     quire_trace_info info;
-    char path[] = "/tmp/quire-layer-XXXXXX";
-    CHECK(mkstemp(path) >= 0);
-    setenv("QUIRE_LAYER_TRACE", path, 1);
+    const char *path = lf_name_file("QUIRE_LAYER_TRACE");
     lf_open_named(&f, "amd-bar");
     VkDeviceMemory a = lf_allocate(&f, 1000, 0, NULL), b = lf_allocate(&f, 70000, 2, NULL);
     lf_expect_passed(&f, 16 * MIB, 0, NULL);

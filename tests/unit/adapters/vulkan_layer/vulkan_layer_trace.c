@@ -23,20 +23,17 @@ static int count(const char *text, const char *part)
     return found;
 }
 
-static void open_traced(fv_fixture *f, char *path)
+static char *open_traced(fv_fixture *f)
 {
-    int file = mkstemp(path);
-    CHECK(file >= 0);
-    close(file);
-    setenv("QUIRE_LAYER_TRACE", path, 1);
+    char *path = lf_name_file("QUIRE_LAYER_TRACE");
     lf_open_named(f, "amd-bar");
+    return path;
 }
 
 UNIT_ALONE(vulkan_layer_trace, rows_are_in_the_file_before_the_device_ends)
 {
     fv_fixture f;
-    char path[] = "/tmp/quire-layer-XXXXXX";
-    open_traced(&f, path);
+    const char *path = open_traced(&f);
     VkDeviceMemory a = lf_allocate(&f, 1000, 0, NULL);
     CHECK_EQ(count(lf_read(path), "alloc,"), 1);
     lf_release(&f, a);
@@ -48,8 +45,7 @@ UNIT_ALONE(vulkan_layer_trace, rows_are_in_the_file_before_the_device_ends)
 UNIT_ALONE(vulkan_layer_trace, a_forked_child_writes_nothing)
 {
     fv_fixture f;
-    char path[] = "/tmp/quire-layer-XXXXXX";
-    open_traced(&f, path);
+    const char *path = open_traced(&f);
     VkDeviceMemory a = lf_allocate(&f, 1000, 0, NULL);
     pid_t made = fork();
     CHECK(made >= 0);
@@ -73,8 +69,7 @@ UNIT_ALONE(vulkan_layer_trace, an_executed_program_does_not_inherit_the_file)
     fv_fixture f;
     struct stat wanted, found;
     int seen = 0;
-    char path[] = "/tmp/quire-layer-XXXXXX";
-    open_traced(&f, path);
+    const char *path = open_traced(&f);
     CHECK(!stat(path, &wanted));
     for (int i = 0; i < 1024; i++)
         if (!fstat(i, &found) && found.st_ino == wanted.st_ino && found.st_dev == wanted.st_dev) {
@@ -110,8 +105,7 @@ UNIT_ALONE(vulkan_layer_trace, a_file_of_another_process_is_left_alone)
 UNIT_ALONE(vulkan_layer_trace, the_end_of_the_process_does_not_wait_for_ever_for_a_row)
 {
     fv_fixture f;
-    char path[] = "/tmp/quire-layer-XXXXXX";
-    open_traced(&f, path);
+    const char *path = open_traced(&f);
     layer_device *device = layer_device_of(f.device);
     alarm(20);
     CHECK(!pthread_mutex_lock(&device->trace.mutex));
