@@ -100,36 +100,33 @@ UNIT(candidate, every_fit_page_size_and_policy_is_listed)
         CHECK(has_size(&l, size));
 }
 
-UNIT(candidate, page_sizes_end_where_one_page_holds_everything)
+/* The largest size holds everything on one page; the default is always listed, for comparison. */
+UNIT(candidate, page_sizes_suit_the_trace_and_the_device)
 {
-    candidate_scope scope = scope_of(5 * MIB);
-    listed l = make(&scope);
-    CHECK(has_size(&l, 2 * MIB) && has_size(&l, 4 * MIB) && has_size(&l, 8 * MIB));
-    CHECK(!has_size(&l, 16 * MIB) && !has_size(&l, 32 * MIB));
-    CHECK(has_size(&l, 0)); /* the default is always listed, for comparison */
-    scope = scope_of(8 * MIB);
-    l = make(&scope);
-    CHECK(has_size(&l, 8 * MIB) && !has_size(&l, 16 * MIB));
-    scope = scope_of(1);
-    l = make(&scope);
-    CHECK(has_size(&l, 2 * MIB) && !has_size(&l, 4 * MIB));
-}
-
-UNIT(candidate, page_sizes_respect_the_limits_of_the_device)
-{
-    candidate_scope scope = scope_of(64 * GIB);
-    listed l = make(&scope);
-    CHECK(!has_size(&l, 8 * MIB) && has_size(&l, 16 * MIB)); /* 4096 pages were announced */
-    scope.max_pages = 1000;
-    l = make(&scope);
-    CHECK(!has_size(&l, 64 * MIB) && has_size(&l, 128 * MIB));
-    scope.max_page = 64 * MIB;
-    scope.max_pages = 100000;
-    l = make(&scope);
-    CHECK(has_size(&l, 2 * MIB) && has_size(&l, 64 * MIB) && !has_size(&l, 128 * MIB));
-    scope.least_page = 4 * MIB;
-    l = make(&scope);
-    CHECK(!has_size(&l, 2 * MIB) && has_size(&l, 4 * MIB));
+    static const struct {
+        uint64_t peak, least_page, max_page;
+        uint32_t max_pages; /* 0: the 4096 that are announced */
+        uint64_t from, to;  /* MiB */
+    } rows[] = {
+        {UINT64_C(5) << 20, 256, UINT64_C(1) << 40, 0, 2, 8},
+        {UINT64_C(8) << 20, 256, UINT64_C(1) << 40, 0, 2, 8},
+        {1, 256, UINT64_C(1) << 40, 0, 2, 2},
+        {UINT64_C(64) << 30, 256, UINT64_C(1) << 40, 0, 16, 256},
+        {UINT64_C(64) << 30, 256, UINT64_C(1) << 40, 1000, 128, 256},
+        {UINT64_C(64) << 30, 256, 64 << 20, 100000, 2, 64},
+        {UINT64_C(64) << 30, 4 << 20, 64 << 20, 100000, 4, 64},
+    };
+    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        candidate_scope scope = scope_of(rows[i].peak);
+        unit_note("row", i);
+        scope.least_page = rows[i].least_page;
+        scope.max_page = rows[i].max_page;
+        scope.max_pages = rows[i].max_pages;
+        listed l = make(&scope);
+        CHECK(has_size(&l, 0));
+        for (uint64_t size = 1; size <= 512; size *= 2)
+            CHECK_EQ(has_size(&l, size * MIB), size >= rows[i].from && size <= rows[i].to);
+    }
 }
 
 UNIT(candidate, no_dedicated_threshold_exceeds_every_range)
