@@ -175,7 +175,7 @@ static void look(world *w)
 static void add_region_of(world *w, uint32_t units)
 {
     uint32_t number = 0;
-    uint64_t base = random_below(&rng, 1 << 20) * w->unit;
+    uint64_t base = (random_next(&rng) >> (1 + random_below(&rng, 43))) / w->unit * w->unit;
     int free_number = 0;
     while (free_number < MAX_REGIONS && w->regions[free_number].used)
         free_number++;
@@ -292,6 +292,18 @@ static void compare(const world *w)
     CHECK_EQ(stats.largest_free, c.largest_free);
 }
 
+static void clear(world *w)
+{
+    CHECK_OK(quire_space_clear(w->space));
+    while (w->live_count) {
+        const model_range *range = &w->live[--w->live_count];
+        CHECK_FAILS(quire_space_free(w->space, range->at.range), QUIRE_ERROR_STALE_HANDLE);
+        own(w, range, 0);
+    }
+    w->live_units = 0;
+    compare(w);
+}
+
 /* ---- worlds ------------------------------------------------------------------------------- */
 
 static void draw_options(world *w, quire_space_options *options)
@@ -300,7 +312,8 @@ static void draw_options(world *w, quire_space_options *options)
         w->unit = options->fit.granule = UINT64_C(1) << random_below(&rng, 13);
     options->fit.max_alignment = w->unit << random_below(&rng, 12);
     if (random_below(&rng, 2))
-        options->buffer_image_granularity = w->unit << random_below(&rng, 8);
+        options->buffer_image_granularity =
+            (w->unit << random_below(&rng, 8)) >> random_below(&rng, 4);
     if (options->buffer_image_granularity > w->unit)
         w->granularity = options->buffer_image_granularity;
     w->max_alignment = options->fit.max_alignment;
@@ -347,8 +360,10 @@ static void step(world *w, uint64_t number)
         add_region(w);
     else if (what < 8)
         remove_region(w, (uint32_t)random_below(&rng, MAX_REGIONS));
-    else if (what < 10)
+    else if (what < 9)
         quire_space_trim(w->space);
+    else if (what < 10)
+        clear(w);
     else if (what < 30)
         resize_region(w, (uint32_t)random_below(&rng, MAX_REGIONS));
     else if (what < 80 && w->live_count)

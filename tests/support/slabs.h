@@ -6,15 +6,12 @@
 
 #include "src/base/handle.h"
 #include "src/space/segregated/slabs.h"
-#include "tests/support/unit.h"
+#include "tests/support/space_steps.h"
 
 static inline quire_space *make_slab_space(quire_space_options options)
 {
-    quire_space *space = NULL;
     options.fit.slabs = true;
-    options.host_memory = unit_memory();
-    CHECK_OK(quire_space_create(&options, &space));
-    return space;
+    return new_space(options);
 }
 
 static inline qi_slabs *slabs_of(quire_space *space)
@@ -38,10 +35,9 @@ static inline bool add_slab_item(void *user, const quire_space_item *item)
 static inline void expect_sound(const quire_space *space)
 {
     slab_walk walk = {0};
-    quire_space_stats stats;
+    const quire_space_stats stats = stats_of(space);
     CHECK_OK(quire_space_check(space));
     CHECK_OK(quire_space_walk(space, add_slab_item, &walk));
-    CHECK_OK(quire_space_get_stats(space, &stats));
     CHECK_EQ(stats.live_count, walk.live);
     CHECK_EQ(stats.free_count, walk.free);
     CHECK_EQ(stats.live_bytes, walk.live_bytes);
@@ -64,6 +60,21 @@ static inline bool is_slot(quire_range range)
 static inline uint32_t slab_number(quire_range range)
 {
     return (qi_handle_slot(range.id) & (QI_SLAB_SLOT - 1)) / QI_SLAB_SLOTS;
+}
+
+static inline void give_sound(quire_space *space, quire_range range)
+{
+    CHECK_OK(quire_space_free(space, range));
+    expect_sound(space);
+}
+
+/* Every call rejects the range, and nothing changes. */
+static inline void expect_rejected_sound(quire_space *space, quire_range range, quire_result code)
+{
+    uint64_t live = space->live_count;
+    expect_rejected(space, range, code);
+    CHECK_EQ(space->live_count, live);
+    expect_sound(space);
 }
 
 static inline void end_slab_space(quire_space *space)

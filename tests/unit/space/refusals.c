@@ -1,18 +1,15 @@
 /*
  * refusals.c - what a space remembers of the requests that it refused: which later requests a
- * refusal covers, and what forgets it. (tests/plain/space_model.c: a full search refuses only what
- * no free range holds.)
+ * refusal covers, and what forgets it; and the sentence of a refusal, with the numbers of that
+ * moment, also if the space remembers it. (tests/plain/space_model.c: a full search refuses only
+ * what no free range holds.)
  */
 #include "src/space/refusals.h"
 #include "src/space/space.h"
 #include "tests/support/random.h"
 #include "tests/support/space_steps.h"
-#include "tests/support/unit.h"
 
-enum { UNIT_SIZE = 4096, PARTS = 8, FITS = 3 };
-
-/* The linear fit refuses in constant time and remembers nothing. */
-static const quire_fit fits[FITS] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
+enum { UNIT_SIZE = 4096, PARTS = 8 };
 
 /* ---- the record ------------------------------------------------------------------------------ */
 
@@ -63,6 +60,8 @@ UNIT(refusals, refusals_of_each_alignment_and_tiling_are_kept)
 
 /* ---- a space that remembers ------------------------------------------------------------------ */
 
+/* The linear fit refuses in constant time and remembers nothing. */
+
 typedef struct bench {
     quire_space *space;
     quire_range parts[PARTS];
@@ -71,12 +70,7 @@ typedef struct bench {
 /* A region of PARTS parts, all live. */
 static bench make_full(quire_fit fit)
 {
-    bench b = {0};
-    const bool fine = fit == QUIRE_FIT_FIRST;
-    quire_space_options options = {.fit = {.algorithm = fit, .granule = fine ? 1 : 256},
-                                   .size = (uint64_t)PARTS * UNIT_SIZE,
-                                   .host_memory = unit_memory()};
-    CHECK_OK(quire_space_create(&options, &b.space));
+    bench b = {.space = space_of(fit, (uint64_t)PARTS * UNIT_SIZE)};
     for (int i = 0; i < PARTS; i++)
         b.parts[i] = take_bytes(b.space, UNIT_SIZE).range;
     return b;
@@ -121,20 +115,10 @@ UNIT(refusals, what_a_refusal_covers_is_refused_without_a_search)
     end_space(b.space);
 }
 
-UNIT(refusals, the_sentence_has_the_numbers_of_the_moment)
-{
-    bench b = make_refused(QUIRE_FIT_SEGREGATED);
-    take_bytes(b.space, UNIT_SIZE);
-    refuse(b.space, 2 * UNIT_SIZE, 1);
-    CHECK_EQ(b.space->full_passes, 1);
-    CHECK_HAS(quire_last_error(), "with 4096 free in 1 region; largest free range 4096");
-    end_space(b.space);
-}
-
 UNIT(refusals, what_no_refusal_covers_is_searched)
 {
-    for (int i = 0; i < FITS; i++) {
-        bench b = make_refused(fits[i]);
+    for (int i = 0; i < REGIONS_FIT_COUNT; i++) {
+        bench b = make_refused(FITS[i]);
         quire_placement at;
         CHECK_OK(quire_space_allocate(b.space, UNIT_SIZE, 4 * UNIT_SIZE, 0, &at)); /* part 0 */
         CHECK(b.space->refusals.any); /* an allocation makes no room */
@@ -164,10 +148,9 @@ static void clear(bench *b)
     CHECK_OK(quire_space_clear(b->space));
 }
 
-static void add_region(bench *b)
+static void add_room(bench *b)
 {
-    uint32_t region = 0;
-    CHECK_OK(quire_space_add_region(b->space, (uint64_t)2 * UNIT_SIZE, 0, &region));
+    add_region(b->space, (uint64_t)2 * UNIT_SIZE, 0);
 }
 
 static void grow_region(bench *b)
@@ -175,16 +158,16 @@ static void grow_region(bench *b)
     if (b->space->fit->resize_region)
         CHECK_OK(quire_space_resize_region(b->space, 0, (uint64_t)(PARTS + 2) * UNIT_SIZE));
     else
-        add_region(b); /* the buddy fit */
+        add_room(b); /* the buddy fit */
 }
 
-static void (*const rooms[])(bench *) = {free_one, free_some, clear, add_region, grow_region};
+static void (*const rooms[])(bench *) = {free_one, free_some, clear, add_room, grow_region};
 
 UNIT(refusals, whatever_makes_room_forgets_them)
 {
-    for (int i = 0; i < FITS; i++)
+    for (int i = 0; i < REGIONS_FIT_COUNT; i++)
         for (size_t j = 0; j < sizeof rooms / sizeof *rooms; j++) {
-            bench b = make_refused(fits[i]);
+            bench b = make_refused(FITS[i]);
             rooms[j](&b);
             CHECK(!b.space->refusals.any);
             take_bytes(b.space, 2 * UNIT_SIZE);
@@ -194,8 +177,8 @@ UNIT(refusals, whatever_makes_room_forgets_them)
 
 UNIT(refusals, calls_that_make_no_room_keep_them)
 {
-    for (int i = 0; i < FITS; i++) {
-        bench b = make_refused(fits[i]);
+    for (int i = 0; i < REGIONS_FIT_COUNT; i++) {
+        bench b = make_refused(FITS[i]);
         quire_placement at;
         const quire_range wrong[] = {b.parts[1], b.parts[1]};
         CHECK_FAILS(quire_space_free_batch(b.space, wrong, 2), QUIRE_ERROR_STALE_HANDLE);
@@ -213,8 +196,8 @@ UNIT(refusals, calls_that_make_no_room_keep_them)
 
 UNIT(refusals, a_wrong_free_is_reported_while_there_are_refusals)
 {
-    for (int i = 0; i < FITS; i++) {
-        bench b = make_refused(fits[i]);
+    for (int i = 0; i < REGIONS_FIT_COUNT; i++) {
+        bench b = make_refused(FITS[i]);
         CHECK_FAILS(quire_space_free(b.space, b.parts[0]), QUIRE_ERROR_STALE_HANDLE);
         refuse(b.space, 2 * UNIT_SIZE, 1);
         CHECK_FAILS(quire_space_free(b.space, (quire_range){0}), QUIRE_ERROR_INVALID_ARGUMENT);
@@ -242,10 +225,8 @@ UNIT(refusals, a_batch_searches_fully_and_remembers)
 
 UNIT(refusals, a_slab_serves_its_class_whatever_was_refused)
 {
-    quire_space *space = NULL;
-    quire_space_options options = {
-        .fit = {.slabs = true, .granule = 1}, .size = 4 * 4096, .host_memory = unit_memory()};
-    CHECK_OK(quire_space_create(&options, &space));
+    quire_space *space =
+        new_space((quire_space_options){.fit = {.slabs = true, .granule = 1}, .size = 4 * 4096});
     for (int i = 0; i < 3; i++)
         CHECK_EQ(take_bytes(space, 4096).size, 4096); /* three of the four slots of a slab */
     refuse(space, 1, 1);
@@ -274,14 +255,9 @@ static quire_result ask(quire_space *space, uint64_t size, bool optimal)
    an optimal request to whole stretches. */
 UNIT(refusals, a_refused_optimal_request_leaves_linear_ones)
 {
-    for (int i = 0; i < FITS; i++) {
-        quire_space *space = NULL;
-        quire_space_options options = {
-            .fit = {.algorithm = fits[i], .granule = fits[i] == QUIRE_FIT_FIRST ? 1 : 256},
-            .size = STRETCH,
-            .buffer_image_granularity = STRETCH,
-            .host_memory = unit_memory()};
-        CHECK_OK(quire_space_create(&options, &space));
+    for (int i = 0; i < REGIONS_FIT_COUNT; i++) {
+        quire_space *space = new_space((quire_space_options){
+            .fit.algorithm = FITS[i], .size = STRETCH, .buffer_image_granularity = STRETCH});
         CHECK_OK(ask(space, 256, false));
         CHECK_FAILS(ask(space, 256, true), QUIRE_ERROR_NO_SPACE);
         CHECK(space->refusals.any);
@@ -289,4 +265,175 @@ UNIT(refusals, a_refused_optimal_request_leaves_linear_ones)
         CHECK_OK(ask(space, 512, false));
         end_space(space);
     }
+}
+
+/* ---- the sentence: can never fit, exhausted, fragmented or misplaced ------------------------- */
+
+static quire_space *make_fine(quire_fit fit, uint64_t size)
+{
+    return new_space((quire_space_options){.fit = {.algorithm = fit, .granule = 1}, .size = size});
+}
+
+static quire_range take(quire_space *space, uint64_t size)
+{
+    return take_bytes(space, size).range;
+}
+
+static void expect_sentence(quire_space *space, uint64_t size, uint64_t alignment,
+                            const char *sentence)
+{
+    expect_no_space(space, (quire_range_options){.size = size, .alignment = alignment});
+    CHECK_STR(quire_last_error(), sentence);
+}
+
+UNIT(refusals, a_request_above_every_region_can_never_fit)
+{
+    for (int i = 0; i < FIT_COUNT; i++) {
+        quire_space *space = make_fine(FITS[i], 4096);
+        expect_sentence(space, 4097, 1, "4097 can never fit: the space has 4096");
+        if (FITS[i] == QUIRE_FIT_LINEAR) {
+            end_space(space);
+            continue;
+        }
+        expect_sentence(space, UINT64_MAX, 1,
+                        "18446744073709551615 can never fit: the space has 4096");
+        uint32_t region = add_region(space, 8192, 0);
+        expect_sentence(space, 8193, 1, "8193 can never fit: the largest of 2 regions has 8192");
+        CHECK_OK(quire_space_remove_region(space, region));
+        CHECK_OK(quire_space_remove_region(space, 0));
+        expect_sentence(space, 1, 1, "no free range of 1: the space has no region");
+        end_space(space);
+    }
+}
+
+UNIT(refusals, a_block_larger_than_the_region_can_never_fit)
+{
+    quire_space *space = make_fine(QUIRE_FIT_BUDDY, 768);
+    expect_sentence(space, 600, 1,
+                    "600 can never fit: it needs a block of 1024, and the largest region has 768");
+    end_space(space);
+}
+
+UNIT(refusals, an_exhausted_space_and_a_fragmented_one_are_told_apart)
+{
+    for (int i = 0; i < REGIONS_FIT_COUNT; i++) {
+        quire_space *space = make_fine(FITS[i], 4096);
+        quire_range parts[4];
+        for (int k = 0; k < 4; k++)
+            parts[k] = take(space, 1024);
+        CHECK_OK(quire_space_free(space, parts[0]));
+        expect_sentence(
+            space, 2048, 1,
+            "no free range of 2048 at a multiple of 1: the space is exhausted, with 1024 free "
+            "in 1 region; largest free range 1024");
+        CHECK_OK(quire_space_free(space, parts[2]));
+        expect_sentence(
+            space, 2048, 1,
+            "no free range of 2048 at a multiple of 1: the space is fragmented, with 2048 free "
+            "in 1 region; largest free range 1024");
+        end_space(space);
+    }
+}
+
+UNIT(refusals, padding_does_not_count_as_free)
+{
+    quire_space *space = make_fine(QUIRE_FIT_FIRST, 1000);
+    take(space, 10);
+    take_aligned(space, 100, 256);
+    expect_sentence(
+        space, 700, 1,
+        "no free range of 700 at a multiple of 1: the space is exhausted, with 644 free in 1 "
+        "region; largest free range 644");
+    end_space(space);
+}
+
+UNIT(refusals, a_large_range_at_the_wrong_place_is_named)
+{
+    quire_space *space = make_fine(QUIRE_FIT_FIRST, 4096);
+    take(space, 100);
+    expect_sentence(
+        space, 3500, 1024,
+        "no free range of 3500 at a multiple of 1024: none that is large enough has such a "
+        "place, with 3996 free in 1 region; largest free range 3996");
+    end_space(space);
+}
+
+/* A remembered refusal has the numbers of its own moment. */
+UNIT(refusals, the_numbers_follow_allocations_between_refusals)
+{
+    for (int i = 0; i < REGIONS_FIT_COUNT; i++) {
+        quire_space *space = make_fine(FITS[i], 4096);
+        take(space, 2048);
+        for (int k = 0; k < 2; k++)
+            expect_sentence(
+                space, 4096, 1,
+                "no free range of 4096 at a multiple of 1: the space is exhausted, with 2048 "
+                "free in 1 region; largest free range 2048");
+        quire_range last = take(space, 1024);
+        expect_sentence(
+            space, 4096, 1,
+            "no free range of 4096 at a multiple of 1: the space is exhausted, with 1024 free "
+            "in 1 region; largest free range 1024");
+        CHECK_OK(quire_space_free(space, last));
+        expect_sentence(
+            space, 4096, 1,
+            "no free range of 4096 at a multiple of 1: the space is exhausted, with 2048 free "
+            "in 1 region; largest free range 2048");
+        end_space(space);
+    }
+}
+
+UNIT(refusals, a_bounded_search_claims_no_cause)
+{
+    quire_space *space = make_fine(QUIRE_FIT_SEGREGATED, 4096);
+    take(space, 4000);
+    expect_no_space(space, (quire_range_options){.size = 200, .bounded = true});
+    CHECK_STR(quire_last_error(), "the bounded search found no free range of 200 at a multiple of "
+                                  "1; 96 free in 1 region");
+    expect_no_space(space, (quire_range_options){.size = 5000, .bounded = true});
+    CHECK_STR(quire_last_error(), "5000 can never fit: the space has 4096");
+    end_space(space);
+}
+
+UNIT(refusals, a_batch_says_how_many_ranges_it_needed)
+{
+    quire_space *space = make_fine(QUIRE_FIT_SEGREGATED, 4096);
+    quire_placement at[5];
+    CHECK_FAILS(quire_space_allocate_batch(space, 1000, 1, at, 5), QUIRE_ERROR_NO_SPACE);
+    CHECK_STR(quire_last_error(), "no room for 5 ranges of 1000 at a multiple of 1; 4096 free in 1 "
+                                  "region, largest free range 4096");
+    CHECK_FAILS(quire_space_allocate_batch(space, 5000, 1, at, 2), QUIRE_ERROR_NO_SPACE);
+    CHECK_STR(quire_last_error(), "5000 can never fit: the space has 4096");
+    end_space(space);
+}
+
+/* A batch is first refused without a sentence, which looks nothing up. */
+UNIT(refusals, the_numbers_of_a_batch_are_of_that_moment)
+{
+    quire_space *space = make_fine(QUIRE_FIT_SEGREGATED, 4096);
+    quire_placement at;
+    quire_range first = take(space, 1024), second = take(space, 1024), third = take(space, 1024);
+    quire_range last = take(space, 1024);
+    CHECK_FAILS(quire_space_allocate_batch(space, 64, 1, &at, 1), QUIRE_ERROR_NO_SPACE);
+    CHECK_STR(quire_last_error(), "no room for 1 range of 64 at a multiple of 1; 0 free in 1 "
+                                  "region, largest free range 0");
+    CHECK_OK(quire_space_free(space, first));
+    CHECK_OK(quire_space_free(space, second));
+    expect_sentence(
+        space, 2049, 1,
+        "no free range of 2049 at a multiple of 1: the space is exhausted, with 2048 free in 1 "
+        "region; largest free range 2048");
+    first = take(space, 2048);
+    CHECK_OK(quire_space_free(space, third));
+    CHECK_OK(quire_space_free(space, first));
+    first = take(space, 1024); /* 2048 are free again, or in two parts */
+    third = take(space, 1024);
+    second = take(space, 1024);
+    CHECK_OK(quire_space_free(space, first));
+    CHECK_OK(quire_space_free(space, second));
+    CHECK_FAILS(quire_space_allocate_batch(space, 2048, 1, &at, 1), QUIRE_ERROR_NO_SPACE);
+    CHECK_HAS(quire_last_error(), "2048 free in 1 region, largest free range 1024");
+    CHECK_OK(quire_space_free(space, third));
+    CHECK_OK(quire_space_free(space, last));
+    end_space(space);
 }

@@ -5,17 +5,12 @@
 #include "src/base/handle.h"
 #include "src/space/space.h"
 #include "tests/support/space_steps.h"
-#include "tests/support/unit.h"
 
 static void with_each_fit(void (*body)(quire_space *))
 {
-    static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST};
     for (int i = 0; i < 2; i++) {
-        quire_space *space = NULL;
-        quire_space_options options = {.fit = {.algorithm = fits[i], .granule = 1},
-                                       .size = 4096,
-                                       .host_memory = unit_memory()};
-        CHECK_OK(quire_space_create(&options, &space));
+        quire_space *space = new_space(
+            (quire_space_options){.fit = {.algorithm = FITS[i], .granule = 1}, .size = 4096});
         body(space);
         end_space(space);
     }
@@ -26,12 +21,6 @@ static quire_range take(quire_space *space, uint64_t size)
     quire_range range = take_bytes(space, size).range;
     CHECK_OK(quire_space_check(space));
     return range;
-}
-
-static void give(quire_space *space, quire_range range)
-{
-    CHECK_OK(quire_space_free(space, range));
-    CHECK_OK(quire_space_check(space));
 }
 
 static bool same_number(quire_range a, quire_range b)

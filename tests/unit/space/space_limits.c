@@ -9,15 +9,11 @@
 #include "tests/support/shape.h"
 #include "tests/support/defer.h"
 #include "tests/support/space_steps.h"
-#include "tests/support/unit.h"
 
 static quire_space *make_space(quire_space_options options)
 {
-    quire_space *space = NULL;
     options.fit.max_alignment = 256;
-    options.host_memory = unit_memory();
-    CHECK_OK(quire_space_create(&options, &space));
-    return space;
+    return new_space(options);
 }
 
 /* ---- classes ------------------------------------------------------------------------------- */
@@ -180,10 +176,8 @@ enum { MANY = QI_PREFETCH_MIN_NODES + 2000, SINGLE = 2000 };
 
 static void expect_live(const quire_space *space, uint64_t count, uint64_t bytes)
 {
-    quire_space_stats stats;
-    CHECK_OK(quire_space_get_stats(space, &stats));
-    CHECK_EQ(stats.live_count, count);
-    CHECK_EQ(stats.live_bytes, bytes);
+    CHECK_EQ(stats_of(space).live_count, count);
+    CHECK_EQ(stats_of(space).live_bytes, bytes);
 }
 
 /* Prefetching changes no result: freeing every other range and then the rest leaves one range. */

@@ -1,34 +1,25 @@
 /*
- * space_memory.c - no host memory: a request, a region that is added and a trim fail as a whole,
- * with every fit, and succeed afterwards.
+ * space_memory.c - no host memory: a request, a batch, a region that is added and a trim fail as a
+ * whole, with every fit, and succeed afterwards.
  */
-#include "src/space/space.h"
+#include "src/space/segregated/segregated.h"
 #include "tests/support/shape.h"
 #include "tests/support/space_steps.h"
-#include "tests/support/unit.h"
-
-static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY,
-                                 QUIRE_FIT_LINEAR};
-enum { FITS = sizeof fits / sizeof *fits, SEVERAL = 3 }; /* SEVERAL: the fits with many regions */
 
 static quire_space *make_space(quire_fit fit, uint64_t size)
 {
-    quire_space *space = NULL;
-    quire_space_options options = {.fit = {.algorithm = fit, .granule = 1, .max_alignment = 1},
-                                   .size = size,
-                                   .host_memory = unit_memory()};
-    CHECK_OK(quire_space_create(&options, &space));
-    return space;
+    return new_space((quire_space_options){
+        .fit = {.algorithm = fit, .granule = 1, .max_alignment = 1}, .size = size});
 }
 
 UNIT(space_memory, allocating_without_host_memory_changes_nothing)
 {
     enum { COUNT = 3000 };
-    for (int i = 0; i < FITS; i++) {
-        quire_space *space = make_space(fits[i], 1 << 20);
+    for (int i = 0; i < FIT_COUNT; i++) {
+        quire_space *space = make_space(FITS[i], 1 << 20);
         uint64_t refused = 0, growths = 0;
         for (uint64_t j = 0; j < COUNT; j++) {
-            bool upper = fits[i] == QUIRE_FIT_LINEAR && j % 2;
+            bool upper = FITS[i] == QUIRE_FIT_LINEAR && j % 2;
             quire_range_options options = {.size = 16, .upper = upper};
             quire_placement at;
             quire_space_stats before = stats_of(space), after;
@@ -45,7 +36,7 @@ UNIT(space_memory, allocating_without_host_memory_changes_nothing)
                 refused++;
                 CHECK_OK(quire_space_allocate_with(space, &options, &at));
             }
-            uint64_t step = fits[i] == QUIRE_FIT_LINEAR ? j / 2 : j;
+            uint64_t step = FITS[i] == QUIRE_FIT_LINEAR ? j / 2 : j;
             CHECK_EQ(at.offset, upper ? (1 << 20) - (step + 1) * 16 : step * 16);
         }
         for (qi_pool pool = {.capacity = 32}; pool.capacity <= COUNT; growths++)
@@ -86,11 +77,11 @@ static bool add_fails(quire_fit fit, uint64_t regions, uint64_t call)
 /* For the first region: regions, line, numbers, tables. They have to grow for some later ones. */
 UNIT(space_memory, adding_a_region_without_host_memory_changes_nothing)
 {
-    static const uint64_t calls[SEVERAL][3] = {{5, 2, 3}, {3, 1, 2}, {6, 4, 5}};
-    for (int i = 0; i < SEVERAL; i++)
+    static const uint64_t calls[REGIONS_FIT_COUNT][3] = {{5, 2, 3}, {3, 1, 2}, {6, 4, 5}};
+    for (int i = 0; i < REGIONS_FIT_COUNT; i++)
         for (uint64_t regions = 0; regions < 9; regions += 4) {
             uint64_t count = 0;
-            while (add_fails(fits[i], regions, count + 1))
+            while (add_fails(FITS[i], regions, count + 1))
                 count++;
             CHECK_EQ(count, calls[i][regions / 4]);
         }
@@ -100,8 +91,8 @@ UNIT(space_memory, trimming_keeps_live_ranges_and_without_host_memory_everything
 {
     enum { PEAK = 3000 };
     static quire_placement live[PEAK];
-    for (int i = 0; i < FITS; i++) {
-        quire_space *space = make_space(fits[i], PEAK * 16);
+    for (int i = 0; i < FIT_COUNT; i++) {
+        quire_space *space = make_space(FITS[i], PEAK * 16);
         for (int j = 0; j < PEAK; j++)
             live[j] = take_bytes(space, 16);
         for (int j = 0; j < PEAK; j++)
@@ -124,4 +115,132 @@ UNIT(space_memory, trimming_keeps_live_ranges_and_without_host_memory_everything
             take_bytes(space, 16);
         end_space(space);
     }
+}
+
+/* ---- batches: none of their ranges stays, and the placements keep the user values ---------- */
+
+/* More than one search takes, and more than the first records number. */
+enum { MANY = 400 };
+
+typedef struct request {
+    uint64_t size, alignment;
+} request;
+
+/* Leaves holes that hold some ranges each, but no whole batch. */
+static void break_up(quire_space *space)
+{
+    quire_range ranges[64];
+    for (int i = 0; i < 64; i++)
+        ranges[i] = take_bytes(space, 16384).range;
+    for (int i = 0; i < 64; i += 2)
+        CHECK_OK(quire_space_free(space, ranges[i]));
+}
+
+static quire_space *make_batch_space(quire_space_options options, bool in_pieces)
+{
+    options.size = 1 << 20;
+    options.fit.max_alignment = 4096;
+    quire_space *space = new_space(options);
+    if (in_pieces &&
+        options.fit.algorithm != QUIRE_FIT_LINEAR) /* free space remains at the end only */
+        break_up(space);
+    return space;
+}
+
+/* Without the free ranges, because the fit may cache free slots. */
+static shape live_shape_of(const quire_space *space)
+{
+    shape s = shape_of(space);
+    uint64_t live = 0;
+    for (uint64_t i = 0; i < s.count; i++)
+        if (!s.items[i].is_free)
+            s.items[live++] = s.items[i];
+    s.count = live;
+    return s;
+}
+
+static bool has_slabs(const quire_space *space)
+{
+    return space->fit == &qi_segregated_fit && qi_segregated_of_const(space)->slabs;
+}
+
+static void set_users(quire_placement *placements)
+{
+    for (uint64_t i = 0; i < MANY; i++)
+        placements[i] = (quire_placement){.user = 1000 + i};
+}
+
+/* Zeroed except for the user values. */
+static void expect_no_placement(const quire_placement *placements)
+{
+    for (uint64_t i = 0; i < MANY; i++) {
+        const quire_placement none = {.user = 1000 + i};
+        CHECK(!memcmp(&placements[i], &none, sizeof none));
+    }
+}
+
+static void expect_placed(const quire_space *space, const quire_placement *placements)
+{
+    for (uint64_t i = 0; i < MANY; i++) {
+        quire_placement at;
+        CHECK_OK(quire_space_get(space, placements[i].range, &at));
+        CHECK_EQ(at.user, 1000 + i);
+        CHECK_EQ(at.offset, placements[i].offset);
+    }
+}
+
+/* Fails each call to allocate of the batch in turn. Returns the number of failed calls. */
+static uint64_t fail_each_step(quire_space *space, request asked, bool from_then)
+{
+    shape (*const what_holds)(const quire_space *) = has_slabs(space) ? live_shape_of : shape_of;
+    static quire_placement placements[MANY];
+    for (uint64_t call = 1;; call++) {
+        shape before = what_holds(space);
+        set_users(placements);
+        test_memory_fail(unit_memory_state(), call, from_then);
+        quire_result result =
+            quire_space_allocate_batch(space, asked.size, asked.alignment, placements, MANY);
+        test_memory_fail(unit_memory_state(), 0, false);
+        if (!result) {
+            expect_placed(space, placements);
+            shape_end(&before);
+            return call - 1;
+        }
+        CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+        expect_no_placement(placements);
+        shape after = what_holds(space);
+        shape_compare(&before, &after, true);
+        shape_end(&before);
+        shape_end(&after);
+    }
+}
+
+static void with_each_request(quire_space_options options, uint64_t least)
+{
+    static const request requests[] = {{256, 256}, {100, 1}, {257, 256}, {512, 512}};
+    uint64_t failures = 0;
+    for (int i = 0; i < 4; i++)
+        for (int how = 0; how < 4; how++) {
+            quire_space *space = make_batch_space(options, how & 1);
+            failures += fail_each_step(space, requests[i], how & 2);
+            end_space(space);
+        }
+    CHECK(failures >= least);
+}
+
+UNIT(space_memory, a_batch_without_host_memory_leaves_no_range)
+{
+    static const struct {
+        quire_space_options options;
+        uint64_t least;
+    } rows[] = {
+        {{.fit.granule = 16}, 32},
+        {{.fit = {.granule = 16, .least_fragmentation = true}}, 32},
+        {{.fit = {.granule = 16, .slabs = true}}, 16},
+        {{.fit.algorithm = QUIRE_FIT_FIRST}, 16},
+        {{.fit = {.algorithm = QUIRE_FIT_BUDDY, .granule = 16}}, 16},
+        {{.fit.algorithm = QUIRE_FIT_LINEAR}, 16},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        with_each_request(rows[i].options, rows[i].least);
 }

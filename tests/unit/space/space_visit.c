@@ -1,30 +1,39 @@
 /*
  * space_visit.c - a visitor that ends a walk ends it immediately: at every position of every fit,
- * in slabs, at gaps, and at the border between two regions.
+ * in slabs, at gaps, and at the border between two regions. Walks within its calls do not disturb
+ * the walk.
  */
 #include "src/space/space.h"
 #include "tests/support/defer.h"
 #include "tests/support/space_steps.h"
-#include "tests/support/unit.h"
 
 enum { MOST = 400 };
 
 typedef struct visitor {
     quire_space_item items[MOST];
-    uint64_t calls, last; /* the call that returns false; 0 means none */
+    uint64_t calls, last;      /* the call that returns false; 0 means none */
+    const quire_space *nested; /* what each call walks as well, or NULL */
 } visitor;
+
+static bool stop(void *user, const quire_space_item *item)
+{
+    (void)user;
+    return item->is_free;
+}
 
 static bool visit(void *user, const quire_space_item *item)
 {
     visitor *v = user;
     CHECK(v->calls < MOST);
     v->items[v->calls++] = *item;
+    if (v->nested)
+        CHECK_OK(quire_space_walk(v->nested, stop, NULL));
     return v->calls != v->last;
 }
 
 static void walk(const quire_space *space, visitor *v, uint64_t last)
 {
-    *v = (visitor){.last = last};
+    *v = (visitor){.last = last, .nested = space};
     CHECK_OK(quire_space_walk(space, visit, v));
 }
 
@@ -65,12 +74,9 @@ static void end_at_each_position_of_a_region(const quire_space *space, uint32_t 
 
 static quire_space *make_space(quire_space_options options)
 {
-    quire_space *space = NULL;
-    options.host_memory = unit_memory();
     options.size = 1 << 16;
     options.fit.max_alignment = 256;
-    CHECK_OK(quire_space_create(&options, &space));
-    return space;
+    return new_space(options);
 }
 
 /* Ranges of several sizes; every third is freed again. */
@@ -98,34 +104,14 @@ static void with_two_regions(quire_space_options options, bool deferred)
     end_space(space);
 }
 
-UNIT(space_visit, the_segregated_fit)
+UNIT(space_visit, fits_with_several_regions)
 {
     with_two_regions((quire_space_options){.fit.granule = 16}, false);
     with_two_regions((quire_space_options){.fit.granule = 16}, true);
-}
-
-UNIT(space_visit, live_and_free_slots_of_slabs)
-{
     with_two_regions((quire_space_options){.fit = {.granule = 16, .slabs = true}}, false);
-}
-
-UNIT(space_visit, the_first_fit)
-{
     with_two_regions((quire_space_options){.fit.algorithm = QUIRE_FIT_FIRST}, false);
-}
-
-UNIT(space_visit, the_buddy_fit)
-{
     with_two_regions((quire_space_options){.fit = {.algorithm = QUIRE_FIT_BUDDY, .granule = 16}},
                      false);
-}
-
-static quire_placement take(quire_space *space, uint64_t size, bool upper)
-{
-    quire_placement at;
-    quire_range_options options = {.size = size, .upper = upper};
-    CHECK_OK(quire_space_allocate_with(space, &options, &at));
-    return at;
 }
 
 /* Live ranges and gaps alternate, below and above the free range between the two ends. */
@@ -135,8 +121,8 @@ UNIT(space_visit, the_linear_fit)
     end_at_each_position(space, 1);
     quire_range lower[9], upper[9];
     for (int i = 0; i < 9; i++) {
-        lower[i] = take(space, 100, false).range;
-        upper[i] = take(space, 100, true).range;
+        lower[i] = take_bytes(space, 100).range;
+        upper[i] = take_with(space, (quire_range_options){.size = 100, .upper = true}).range;
     }
     for (int i = 0; i < 9; i += 2) {
         CHECK_OK(quire_space_free(space, lower[i]));

@@ -33,8 +33,7 @@ static bench make_bench(void)
     quire_space_options options = {.fit = {.algorithm = QUIRE_FIT_BUDDY, .granule = 1},
                                    .size = 8192};
     options.fit.max_alignment = 256;
-    options.host_memory = unit_memory();
-    CHECK_OK(quire_space_create(&options, &b.space));
+    b.space = new_space(options);
     b.a = take(b.space, 4, 1);
     b.b_ = take(b.space, 4, 1);
     b.c = take(b.space, 64, 256);
@@ -90,8 +89,7 @@ UNIT(buddy_check, tables_and_layouts)
     /* less than a granule apart the bitmaps would have the same layout */
     quire_space_options options = {.fit = {.algorithm = QUIRE_FIT_BUDDY, .granule = 16},
                                    .size = 8192};
-    options.host_memory = unit_memory();
-    CHECK_OK(quire_space_create(&options, &b.space));
+    b.space = new_space(options);
     DAMAGE(b.space->regions[0].start, b.space->regions[0].start + 1, bitmaps);
     DAMAGE(b.space->regions[0].size, 8192 + 15, bitmaps);
     end_space(b.space);

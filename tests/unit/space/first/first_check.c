@@ -22,8 +22,7 @@ static bench make_bench(void)
     uint32_t region = 0;
     quire_space_options options = {.fit = {.algorithm = QUIRE_FIT_FIRST, .max_alignment = 256},
                                    .size = 4096};
-    options.host_memory = unit_memory();
-    CHECK_OK(quire_space_create(&options, &b.space));
+    b.space = new_space(options);
     quire_placement at[3];
     CHECK_OK(quire_space_allocate(b.space, 100, 1, 0, &at[0]));
     CHECK_OK(quire_space_allocate(b.space, 50, 1, 0, &at[1]));

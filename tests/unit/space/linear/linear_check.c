@@ -23,7 +23,7 @@ static uint32_t take(bench *b, uint64_t size, uint64_t alignment, bool upper)
     return qi_handle_slot(at.range.id);
 }
 
-static void give(bench *b, uint32_t number)
+static void release(bench *b, uint32_t number)
 {
     quire_range range = {qi_handle(b->space->tag, b->l->records[number].generation, number)};
     CHECK_OK(quire_space_free(b->space, range));
@@ -35,14 +35,13 @@ static bench make_straight(void)
     bench b = {0};
     quire_space_options options = {.fit = {.algorithm = QUIRE_FIT_LINEAR, .max_alignment = 256},
                                    .size = 4096};
-    options.host_memory = unit_memory();
-    CHECK_OK(quire_space_create(&options, &b.space));
+    b.space = new_space(options);
     b.l = (qi_linear *)(void *)b.space;
     b.r = b.l->records;
     uint32_t front = take(&b, 1001, 1, false);
     b.C = take(&b, 1000, 256, false);
     b.D = take(&b, 1900, 1, false);
-    give(&b, front);
+    release(&b, front);
     CHECK_EQ(b.r[b.C].left_padding, 23);
     return b;
 }
@@ -94,7 +93,7 @@ UNIT(linear_check, ranges_and_the_ring)
     CHECK_OK(quire_space_check(b.space));
     b.r[b.D].generation = kept_generation;
     DAMAGE(b.l->epoch, 0, "the epoch is 0, the mark of freed ranges");
-    give(&b, b.F);
+    release(&b, b.F);
     DAMAGE(b.r[b.F].epoch, b.l->epoch, "the chain of unused numbers is broken");
     end_space(b.space);
 }
@@ -125,9 +124,9 @@ UNIT(linear_check, the_ends)
     DAMAGE(b.l->upper, b.D, above);
     b.F = take(&b, 10, 1, true);
     DAMAGE(b.l->upper, 0, order);
-    give(&b, b.F);
-    give(&b, b.C);
-    give(&b, b.D);
+    release(&b, b.F);
+    release(&b, b.C);
+    release(&b, b.D);
     DAMAGE(b.l->newest, b.D, none);
     DAMAGE(b.l->oldest, b.D, none);
     DAMAGE(b.l->upper, b.D, lost_upper);

@@ -7,19 +7,14 @@
 
 #include "src/space/linear/linear.h"
 #include "tests/support/space_steps.h"
-#include "tests/support/unit.h"
 
 enum { MANY = 3000 };
 
 static quire_range ranges[MANY], older[MANY];
 
-static quire_space *make_space(const quire_host_memory *memory)
+static quire_space *make_space(void)
 {
-    quire_space *space = NULL;
-    quire_space_options options = {.fit.algorithm = QUIRE_FIT_LINEAR, .size = 1 << 20};
-    options.host_memory = memory;
-    CHECK_OK(quire_space_create(&options, &space));
-    return space;
+    return space_of(QUIRE_FIT_LINEAR, 1 << 20);
 }
 
 static qi_linear *records(quire_space *space)
@@ -41,13 +36,8 @@ static void clear(quire_space *space)
 
 static void expect_stale(quire_space *space, const quire_range *old, int count)
 {
-    quire_placement at;
-    for (int i = 0; i < count; i++) {
-        CHECK_FAILS(quire_space_free(space, old[i]), QUIRE_ERROR_STALE_HANDLE);
-        CHECK_FAILS(quire_space_free_batch(space, &old[i], 1), QUIRE_ERROR_STALE_HANDLE);
-        CHECK_FAILS(quire_space_get(space, old[i], &at), QUIRE_ERROR_STALE_HANDLE);
-        CHECK_FAILS(quire_space_set_user(space, old[i], 1), QUIRE_ERROR_STALE_HANDLE);
-    }
+    for (int i = 0; i < count; i++)
+        expect_rejected(space, old[i], QUIRE_ERROR_STALE_HANDLE);
 }
 
 /* ---- in O(1) ------------------------------------------------------------------------------- */
@@ -71,7 +61,10 @@ UNIT(linear_clear, a_clear_reaches_no_record_between_the_first_and_the_last)
 {
     enum { LIVE = 60000, PAGE = 65536 };
     const quire_host_memory mapped = {.allocate = map, .release = unmap};
-    quire_space *space = make_space(&mapped);
+    const quire_space_options options = {
+        .fit.algorithm = QUIRE_FIT_LINEAR, .size = 1 << 20, .host_memory = &mapped};
+    quire_space *space = NULL;
+    CHECK_OK(quire_space_create(&options, &space));
     for (int i = 0; i < LIVE; i++)
         take_bytes(space, 10);
     char *items = space->pool.items;
@@ -89,7 +82,7 @@ UNIT(linear_clear, a_clear_reaches_no_record_between_the_first_and_the_last)
 UNIT(linear_clear, a_clear_writes_two_records_for_any_number_of_ranges)
 {
     for (size_t count = 1; count <= MANY; count *= 3) {
-        quire_space *space = make_space(unit_memory());
+        quire_space *space = make_space();
         static qi_linear_record before[MANY + 1];
         fill(space, (int)count);
         memcpy(before, records(space)->records, sizeof *before * (count + 1));
@@ -107,7 +100,7 @@ UNIT(linear_clear, a_clear_writes_two_records_for_any_number_of_ranges)
 
 UNIT(linear_clear, frames_without_end_take_no_more_host_memory)
 {
-    quire_space *space = make_space(unit_memory());
+    quire_space *space = make_space();
     fill(space, 300);
     clear(space);
     uint64_t bytes = unit_memory_state()->bytes, calls = unit_memory_state()->calls;
@@ -132,7 +125,7 @@ static void age_all(quire_space *space, uint32_t uses)
 
 UNIT(linear_clear, worn_numbers_move_to_new_slots_when_the_space_is_empty)
 {
-    quire_space *space = make_space(unit_memory());
+    quire_space *space = make_space();
     fill(space, 1000);
     clear(space);
     age_all(space, QI_LAST_GENERATION - 1);
@@ -159,7 +152,7 @@ UNIT(linear_clear, worn_numbers_move_to_new_slots_when_the_space_is_empty)
 
 UNIT(linear_clear, a_worn_number_is_retired_until_the_space_is_empty)
 {
-    quire_space *space = make_space(unit_memory());
+    quire_space *space = make_space();
     quire_placement first = take_bytes(space, 10);
     quire_range old = take_bytes(space, 10).range;
     uint32_t number = qi_handle_slot(old.id);
@@ -187,7 +180,7 @@ UNIT(linear_clear, a_worn_number_is_retired_until_the_space_is_empty)
 /* Above the last window numbers are retired; when all are, allocations fail. */
 UNIT(linear_clear, allocations_fail_when_all_slots_are_worn)
 {
-    quire_space *space = make_space(unit_memory());
+    quire_space *space = make_space();
     quire_placement at;
     take_bytes(space, 10);
     clear(space);
@@ -214,30 +207,9 @@ UNIT(linear_clear, allocations_fail_when_all_slots_are_worn)
 
 /* ---- host memory --------------------------------------------------------------------------- */
 
-UNIT(linear_clear, the_records_of_a_peak_are_released_after_a_clear)
-{
-    quire_space *space = make_space(unit_memory());
-    uint64_t before = unit_memory_state()->bytes;
-    fill(space, MANY);
-    memcpy(older, ranges, sizeof older);
-    clear(space);
-    test_memory_fail(unit_memory_state(), 1, true);
-    quire_space_trim(space); /* unavailable: the records stay */
-    test_memory_fail(unit_memory_state(), 0, false);
-    CHECK_OK(quire_space_check(space));
-    CHECK(unit_memory_state()->bytes > before);
-    quire_space_trim(space);
-    CHECK_OK(quire_space_check(space));
-    CHECK_EQ(unit_memory_state()->bytes, before);
-    expect_stale(space, older, MANY);
-    fill(space, MANY);
-    expect_stale(space, older, MANY);
-    end_space(space);
-}
-
 UNIT(linear_clear, removing_the_region_releases_the_records_of_a_peak)
 {
-    quire_space *space = make_space(unit_memory());
+    quire_space *space = make_space();
     uint64_t before = unit_memory_state()->bytes;
     uint32_t region = 0;
     fill(space, MANY);
@@ -254,7 +226,7 @@ UNIT(linear_clear, removing_the_region_releases_the_records_of_a_peak)
 /* A number used an odd number of times does not pass its generation to the next peak. */
 UNIT(linear_clear, trims_between_peaks_never_hand_out_an_id_twice)
 {
-    quire_space *space = make_space(unit_memory());
+    quire_space *space = make_space();
     for (int round = 1; round <= 6; round++) {
         for (int frame = 0; frame < round; frame++) {
             fill(space, MANY / round);

@@ -7,7 +7,6 @@
 #include "tests/support/defer.h"
 #include "tests/support/shape.h"
 #include "tests/support/space_steps.h"
-#include "tests/support/unit.h"
 
 enum { FEWEST = 16000, RANGES = 17000, SIZE = 256 };
 
@@ -15,18 +14,9 @@ static quire_placement ranges[RANGES];
 
 static quire_space *make_space(uint64_t size, bool deferred)
 {
-    quire_space *space = NULL;
-    quire_space_options options = {.fit.granule = SIZE, .size = size, .host_memory = unit_memory()};
-    CHECK_OK(quire_space_create(&options, &space));
+    quire_space *space = new_space((quire_space_options){.fit.granule = SIZE, .size = size});
     defer_frees(space, deferred ? FEWEST : UINT32_MAX);
     return space;
-}
-
-static quire_placement take(quire_space *space, uint64_t size)
-{
-    quire_placement at;
-    CHECK_OK(quire_space_allocate(space, size, 1, 3, &at));
-    return at;
 }
 
 /* A full space with enough ranges that frees are deferred; no free range follows the last. */
@@ -34,7 +24,7 @@ static quire_space *make_full(bool deferred)
 {
     quire_space *space = make_space((uint64_t)RANGES * SIZE, deferred);
     for (int i = 0; i < RANGES; i++) {
-        ranges[i] = take(space, SIZE);
+        ranges[i] = take_bytes(space, SIZE);
         CHECK_EQ(ranges[i].offset, (uint64_t)i * SIZE);
     }
     return space;
@@ -66,12 +56,12 @@ UNIT(deferred_coalescing, no_free_is_deferred_below_the_number_of_records)
     quire_space *space = make_space(RANGES * SIZE, true);
     int count = 0;
     while (qi_pool_used(&space->pool) < FEWEST - 1)
-        ranges[count++] = take(space, SIZE);
+        ranges[count++] = take_bytes(space, SIZE);
     release(space, 0);
     CHECK_EQ(waiting_in(space), 0);
     CHECK(is_merged(space, 0));
     while (qi_pool_used(&space->pool) < FEWEST)
-        take(space, SIZE);
+        take_bytes(space, SIZE);
     release(space, 2);
     CHECK_EQ(waiting_in(space), 1);
     CHECK(!is_merged(space, 2));
@@ -94,13 +84,9 @@ UNIT(deferred_coalescing, a_range_merges_thirty_two_frees_later)
 UNIT(deferred_coalescing, a_deferred_range_is_stale_immediately)
 {
     quire_space *space = make_full(true);
-    quire_placement at;
     release(space, 5);
     CHECK_EQ(waiting_in(space), 1);
-    CHECK_FAILS(quire_space_free(space, ranges[5].range), QUIRE_ERROR_STALE_HANDLE);
-    CHECK_FAILS(quire_space_free_batch(space, &ranges[5].range, 1), QUIRE_ERROR_STALE_HANDLE);
-    CHECK_FAILS(quire_space_get(space, ranges[5].range, &at), QUIRE_ERROR_STALE_HANDLE);
-    CHECK_FAILS(quire_space_set_user(space, ranges[5].range, 1), QUIRE_ERROR_STALE_HANDLE);
+    expect_rejected(space, ranges[5].range, QUIRE_ERROR_STALE_HANDLE);
     CHECK_EQ(waiting_in(space), 1);
     quire_range forged = {qi_handle(space->tag, qi_handle_generation(ranges[5].range.id) + 1,
                                     qi_handle_slot(ranges[5].range.id))};
@@ -114,11 +100,8 @@ UNIT(deferred_coalescing, ranges_of_a_batch_are_deferred_too)
     quire_range batch[2][100];
     CHECK_OK(quire_space_clear(space));
     for (int i = 0; i < RANGES; i++) {
-        quire_range range = take(space, SIZE).range;
-        if (i < 100)
-            batch[0][i] = range;
-        if (i < 100)
-            batch[1][i] = ranges[i].range;
+        batch[0][i % 100] = take_bytes(space, SIZE).range;
+        batch[1][i % 100] = ranges[i].range;
     }
     CHECK_OK(quire_space_free_batch(space, batch[0], 100));
     CHECK_OK(quire_space_free_batch(other, batch[1], 100));
@@ -133,17 +116,15 @@ UNIT(deferred_coalescing, ranges_of_a_batch_are_deferred_too)
 UNIT(deferred_coalescing, a_request_finds_a_deferred_range_that_it_needs)
 {
     quire_space *space = make_full(true);
-    quire_placement at;
     release(space, 7);
-    CHECK_EQ(take(space, SIZE).offset, 7 * SIZE);
+    CHECK_EQ(take_bytes(space, SIZE).offset, 7 * SIZE);
     release(space, 10); /* merged with both sides it is large enough */
     release(space, 9);
     release(space, 11);
     CHECK_EQ(waiting_in(space), 3);
-    CHECK_EQ(take(space, 3 * SIZE).offset, 9 * SIZE);
+    CHECK_EQ(take_bytes(space, 3 * SIZE).offset, 9 * SIZE);
     CHECK_EQ(waiting_in(space), 0);
-    const quire_range_options bounded = {.size = 1, .bounded = true};
-    CHECK_FAILS(quire_space_allocate_with(space, &bounded, &at), QUIRE_ERROR_NO_SPACE);
+    expect_no_space(space, (quire_range_options){.size = 1, .bounded = true});
     CHECK_EQ(space->full_passes, 0);
     end_space(space);
 }
@@ -151,14 +132,14 @@ UNIT(deferred_coalescing, a_request_finds_a_deferred_range_that_it_needs)
 UNIT(deferred_coalescing, a_refused_request_makes_one_full_pass)
 {
     quire_space *space = make_full(true);
-    quire_placement at;
+    const quire_range_options two = {.size = 2 * SIZE};
     release(space, 7);
-    CHECK_FAILS(quire_space_allocate(space, 2 * SIZE, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    expect_no_space(space, two);
     CHECK_EQ(space->full_passes, 1);
-    CHECK_FAILS(quire_space_allocate(space, 2 * SIZE, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    expect_no_space(space, two);
     CHECK_EQ(space->full_passes, 1); /* the space remembers the refusal */
     release(space, 9);
-    CHECK_FAILS(quire_space_allocate(space, 2 * SIZE, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    expect_no_space(space, two);
     CHECK_EQ(space->full_passes, 2);
     CHECK_EQ(space->full_pass_hits, 0);
     end_space(space);
@@ -217,7 +198,7 @@ UNIT(deferred_coalescing, a_region_with_deferred_ranges_can_be_removed)
     uint32_t region = 0;
     CHECK_OK(quire_space_add_region(space, 3 * SIZE, 0, &region));
     for (int i = 0; i < 3; i++)
-        in_new[i] = take(space, SIZE);
+        in_new[i] = take_bytes(space, SIZE);
     for (int i = 0; i < 3; i++) {
         CHECK_EQ(in_new[i].region, region);
         CHECK_FAILS(quire_space_remove_region(space, region), QUIRE_ERROR_BUSY);
@@ -246,8 +227,7 @@ UNIT(deferred_coalescing, a_trim_releases_records)
 
 UNIT(deferred_coalescing, spaces_defer_from_the_size_of_the_caches_on)
 {
-    quire_space *space = NULL;
-    CHECK_OK(quire_space_create(&(quire_space_options){.host_memory = unit_memory()}, &space));
+    quire_space *space = space_of(QUIRE_FIT_SEGREGATED, 0);
     CHECK_EQ(qi_segregated_of(space)->defer_from, QI_PREFETCH_MIN_NODES);
     end_space(space);
 }
@@ -258,7 +238,7 @@ UNIT(deferred_coalescing, a_space_changes_the_function_that_frees_when_its_pool_
     int count = 0;
     while (space->pool.capacity <= FEWEST) {
         CHECK(space->free_range == qi_segregated_fast_free);
-        ranges[count++] = take(space, SIZE);
+        ranges[count++] = take_bytes(space, SIZE);
     }
     CHECK(space->free_range != qi_segregated_fast_free);
     while (count-- > 0)
@@ -272,9 +252,8 @@ UNIT(deferred_coalescing, a_space_changes_the_function_that_frees_when_its_pool_
 UNIT(deferred_coalescing, a_refused_request_keeps_the_function_that_frees)
 {
     quire_space *space = make_full(true);
-    quire_placement at;
     quire_result (*deferring)(quire_space *, quire_range) = space->free_range;
-    CHECK_FAILS(quire_space_allocate(space, SIZE, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    expect_no_space(space, (quire_range_options){.size = SIZE});
     CHECK(space->free_range != deferring);
     release(space, 1);
     CHECK(space->free_range == deferring);

@@ -46,8 +46,7 @@ static bench make_bench(void)
     bench b = {0};
     uint32_t region = 0;
     quire_space_options options = {.fit = {.granule = GRANULE, .max_alignment = 1}};
-    options.host_memory = unit_memory();
-    CHECK_OK(quire_space_create(&options, &b.space));
+    b.space = new_space(options);
     b.s = qi_segregated_of(b.space);
     CHECK_OK(qi_segregated_reserve(b.s, 600)); /* 16 buckets a class */
     CHECK_OK(quire_space_add_region(b.space, 4096 * GRANULE, 0, &region));
@@ -226,8 +225,8 @@ UNIT(segregated_check, the_sizes_and_shifts_of_the_tables)
     DAMAGE(b.s->bucket_shift, b.s->bucket_shift - 1, "above the last address bucket");
     end_space(b.space);
     /* on some processors a shift by 64 gives 1 again, the value of this granule */
-    quire_space_options options = {.size = 100, .fit.granule = 1, .host_memory = unit_memory()};
-    CHECK_OK(quire_space_create(&options, &b.space));
+    quire_space_options options = {.size = 100, .fit.granule = 1};
+    b.space = new_space(options);
     b.s = qi_segregated_of(b.space);
     DAMAGE(b.s->granule_shift, 64, tables);
     end_space(b.space);
@@ -264,8 +263,8 @@ enum { RANGES = 60 };
 static bench make_many(void)
 {
     bench b = {0};
-    quire_space_options options = {.size = 40000, .fit.granule = 1, .host_memory = unit_memory()};
-    CHECK_OK(quire_space_create(&options, &b.space));
+    quire_space_options options = {.size = 40000, .fit.granule = 1};
+    b.space = new_space(options);
     quire_placement at[RANGES];
     for (uint64_t i = 0; i < RANGES; i++)
         CHECK_OK(quire_space_allocate(b.space, 1 + i * i % 700, 1, i, &at[i]));
@@ -357,9 +356,8 @@ UNIT(segregated_check, kinds_of_ranges)
 {
     for (uint64_t granularity = 0; granularity <= 4096; granularity += 4096) {
         bench b = {0};
-        quire_space_options options = {
-            .size = 1 << 16, .buffer_image_granularity = granularity, .host_memory = unit_memory()};
-        CHECK_OK(quire_space_create(&options, &b.space));
+        quire_space_options options = {.size = 1 << 16, .buffer_image_granularity = granularity};
+        b.space = new_space(options);
         for (int i = 0; i < 8; i++) {
             quire_range_options wanted = {.size = 3000, .optimal = i > 3};
             CHECK_OK(quire_space_allocate_with(b.space, &wanted, &(quire_placement){0}));

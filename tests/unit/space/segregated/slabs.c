@@ -1,18 +1,12 @@
 /*
- * slabs.c - which requests share a slab, where their slots lie, how slabs grow and are cached, and
- * what happens in a full space.
+ * slabs.c - which requests share a slab, how slabs grow and are cached, and what happens in a full
+ * space. (slabs_model.c compares the life of slots, and of regions with slabs, with an oracle.)
  */
 #include "tests/support/slabs.h"
 
 static quire_space *make_space(uint64_t size, uint64_t granule)
 {
     return make_slab_space((quire_space_options){.size = size, .fit.granule = granule});
-}
-
-static void give(quire_space *space, quire_range range)
-{
-    CHECK_OK(quire_space_free(space, range));
-    expect_sound(space);
 }
 
 static uint64_t up_to(uint64_t value, uint64_t alignment)
@@ -27,9 +21,8 @@ UNIT(slabs, a_slot_is_at_most_an_eighth_larger_than_the_size_at_its_alignment)
     quire_space *space = make_space(64 << 20, 1);
     for (uint64_t alignment = 1; alignment <= 4096; alignment *= 2)
         for (uint64_t size = 1; size <= 4096; size += size < 300 ? 1 : 37) {
-            quire_placement at;
-            uint64_t needed = up_to(size, alignment);
-            CHECK_OK(quire_space_allocate(space, size, alignment, 0, &at));
+            const quire_placement at = take_aligned(space, size, alignment);
+            const uint64_t needed = up_to(size, alignment);
             CHECK(is_slot(at.range));
             CHECK(at.size >= needed && (at.size - needed) * 8 <= needed);
             CHECK_EQ(at.size % alignment, 0);
@@ -54,74 +47,37 @@ UNIT(slabs, the_smallest_slot_is_one_granule)
     }
 }
 
-UNIT(slabs, slots_of_a_slab_are_adjacent)
-{
-    quire_space *space = make_space(1 << 20, 1);
-    quire_placement at[4];
-    for (uint64_t i = 0; i < 4; i++) {
-        at[i] = take_slot_for(space, 33 + i % 2 * 3, 0); /* all of the class 36 */
-        CHECK_EQ(at[i].size, 36);
-        CHECK_EQ(slab_number(at[i].range), slab_number(at[0].range));
-        CHECK_EQ(at[i].offset, at[0].offset + i * 36);
-    }
-    end_slab_space(space);
-}
-
 UNIT(slabs, a_size_or_alignment_above_4_kib_uses_no_slot)
 {
     quire_space *space = make_space(1 << 20, 1);
-    quire_placement at;
-    CHECK_OK(quire_space_allocate(space, 4097, 1, 0, &at));
+    quire_placement at = take_bytes(space, 4097);
     CHECK(!is_slot(at.range));
     CHECK_EQ(at.size, 4097);
-    CHECK_OK(quire_space_allocate(space, 10, 8192, 0, &at));
+    at = take_aligned(space, 10, 8192);
     CHECK(!is_slot(at.range));
     CHECK_EQ(at.size, 10);
     CHECK_EQ(at.offset % 8192, 0);
-    CHECK_OK(quire_space_allocate(space, 4096, 4096, 0, &at));
-    CHECK(is_slot(at.range));
+    CHECK(is_slot(take_aligned(space, 4096, 4096).range));
     end_slab_space(space);
-}
-
-UNIT(slabs, requests_rejected_without_slabs_are_rejected_with_slabs)
-{
-    quire_space_options options = {.size = 1 << 20, .fit = {.granule = 1, .max_alignment = 64}};
-    quire_space *space = make_slab_space(options);
-    quire_placement at = {.size = 1};
-    CHECK_FAILS(quire_space_allocate(space, 0, 1, 0, &at), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(at.size, 0);
-    CHECK_FAILS(quire_space_allocate(space, 10, 3, 0, &at), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_FAILS(quire_space_allocate(space, 10, 128, 0, &at), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_OK(quire_space_allocate(space, 10, 0, 0, &at));
-    CHECK_OK(quire_space_allocate(space, 10, 64, 0, &at));
-    CHECK_EQ(at.offset % 64, 0);
-    quire_space_destroy(&space);
-    options.fit.slabs = true;
-    for (int fit = QUIRE_FIT_FIRST; fit <= QUIRE_FIT_BUDDY; fit++) {
-        options.fit.algorithm = (quire_fit)fit;
-        CHECK_FAILS(quire_space_create(&options, &space), QUIRE_ERROR_INVALID_ARGUMENT);
-    }
 }
 
 /* ---- growth -------------------------------------------------------------------------------- */
 
 UNIT(slabs, slabs_grow_with_their_class_up_to_64_slots_and_256_kib)
 {
-    static const struct {
-        uint64_t size, most;
-    } cases[] = {{1, 64}, {256, 64}, {4096, 64}, {3000, 64}};
+    static const uint64_t sizes[] = {1, 256, 4096, 3000};
     for (int c = 0; c < 4; c++) {
         quire_space *space = make_space(64 << 20, 1);
         uint32_t largest = 0;
         for (uint64_t i = 0; i < 2000; i++) {
-            quire_placement at = take_slot_for(space, cases[c].size, 0);
+            quire_placement at = take_slot_for(space, sizes[c], 0);
             const qi_slab *slab = &slabs_of(space)->items[slab_number(at.range)];
             uint64_t before = i - (slab->live - 1u); /* slots of the class when it was created */
             CHECK(slab->slots <= 4 || slab->slots * UINT64_C(4) <= before);
             CHECK(slab->slots * at.size <= 256 << 10);
             largest = slab->slots > largest ? slab->slots : largest;
         }
-        CHECK_EQ(largest, cases[c].most);
+        CHECK_EQ(largest, 64);
         end_slab_space(space);
     }
 }
@@ -155,14 +111,14 @@ UNIT(slabs, one_empty_slab_per_class_is_cached_and_the_second_destroyed)
     CHECK(slab_number(a[0]) != slab_number(b[0]));
     CHECK_EQ(slabs_of(space)->count, 3);
     for (int i = 0; i < 4; i++)
-        give(space, b[i]);
+        give_sound(space, b[i]);
     CHECK_EQ(slabs_of(space)->count, 3);
     CHECK_EQ(slabs_of(space)->empty, 1);
     for (int i = 0; i < 4; i++)
-        give(space, a[i]);
+        give_sound(space, a[i]);
     CHECK_EQ(slabs_of(space)->count, 2);
     CHECK_EQ(slabs_of(space)->empty, 1);
-    give(space, other); /* another class keeps its own cached slab */
+    give_sound(space, other); /* another class keeps its own cached slab */
     CHECK_EQ(slabs_of(space)->count, 2);
     CHECK_EQ(slabs_of(space)->empty, 2);
     CHECK_EQ(slab_number(take_slot_for(space, 100, 0).range), slab_number(b[0]));
@@ -175,7 +131,7 @@ UNIT(slabs, the_number_of_a_destroyed_slab_is_reused)
     quire_space *space = make_space(1 << 20, 1);
     for (uint64_t i = 0; i < 200; i++) {
         quire_range range = take_slot_for(space, 1 + i % 50 * 80, 0).range;
-        give(space, range);
+        give_sound(space, range);
         qi_slabs_release_empty(qi_segregated_of(space));
         expect_sound(space);
     }
@@ -194,34 +150,27 @@ UNIT(slabs, with_little_free_space_slabs_are_smaller_and_then_none)
         CHECK(is_slot(at.range));
         CHECK_EQ(at.size, 104);
     }
-    CHECK_FAILS(quire_space_allocate(space, 100, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
-    CHECK_EQ(at.range.id, 0);
-    CHECK_OK(quire_space_allocate(space, 76, 1, 0, &at)); /* 700 - 6 * 104, too little for two */
+    expect_no_space(space, (quire_range_options){.size = 100});
+    at = take_bytes(space, 76); /* 700 - 6 * 104, too little for two */
     CHECK(!is_slot(at.range));
     CHECK_EQ(at.size, 76);
     expect_sound(space);
-    CHECK_FAILS(quire_space_allocate(space, 1, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    expect_no_space(space, (quire_range_options){.size = 1});
     CHECK_STR(quire_last_error(), "no free range of 1 at a multiple of 1: the space is exhausted, "
                                   "with 0 free in 1 region; largest free range 0");
     end_slab_space(space);
 }
 
-/* For a small and a large request, by each call. */
 UNIT(slabs, cached_slabs_are_released_before_a_request_fails)
 {
-    for (int c = 0; c < 6; c++) {
+    static const uint64_t sizes[] = {2000, 4 * 4096};
+    for (int c = 0; c < 4; c++) {
         quire_space *space = make_space(32000, 1);
         quire_range range = take_slot_for(space, 4000, 0).range; /* 4 slots of 4096 */
-        quire_placement at;
-        CHECK_OK(quire_space_allocate(space, 32000 - 4 * 4096, 1, 0, &at));
-        give(space, range);
+        take_bytes(space, 32000 - 4 * 4096);
+        give_sound(space, range);
         CHECK_EQ(slabs_of(space)->empty, 1);
-        uint64_t size = c % 2 ? 2000 : 4 * 4096;
-        quire_range_options options = {.size = size, .bounded = c / 2 == 1};
-        if (c / 2 == 0)
-            CHECK_OK(quire_space_allocate(space, size, 1, 0, &at));
-        else
-            CHECK_OK(quire_space_allocate_with(space, &options, &at));
+        take_with(space, (quire_range_options){.size = sizes[c % 2], .bounded = c / 2});
         CHECK_EQ(slabs_of(space)->empty, 0);
         end_slab_space(space);
     }
@@ -230,43 +179,18 @@ UNIT(slabs, cached_slabs_are_released_before_a_request_fails)
 UNIT(slabs, a_failed_request_releases_cached_slabs_and_makes_one_full_pass)
 {
     quire_space *space = make_space(32000, 1);
-    quire_placement at;
-    give(space, take_slot_for(space, 100, 0).range);
+    give_sound(space, take_slot_for(space, 100, 0).range);
     CHECK_EQ(slabs_of(space)->empty, 1);
-    CHECK_FAILS(quire_space_allocate(space, 32001, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
-    CHECK_OK(quire_space_allocate(space, 32000, 1, 0, &at));
-    quire_space_stats stats;
-    CHECK_OK(quire_space_get_stats(space, &stats));
-    CHECK_EQ(stats.full_passes, 0);
-    CHECK_OK(quire_space_free(space, at.range));
-    CHECK_OK(quire_space_allocate(space, 20000, 1, 0, &at));
-    give(space, take_slot_for(space, 100, 0).range);
+    expect_no_space(space, (quire_range_options){.size = 32001});
+    quire_range whole = take_bytes(space, 32000).range;
+    CHECK_EQ(stats_of(space).full_passes, 0);
+    CHECK_OK(quire_space_free(space, whole));
+    take_bytes(space, 20000);
+    give_sound(space, take_slot_for(space, 100, 0).range);
     CHECK_EQ(slabs_of(space)->empty, 1);
-    CHECK_FAILS(quire_space_allocate(space, 20000, 1, 0, &at), QUIRE_ERROR_NO_SPACE);
+    expect_no_space(space, (quire_range_options){.size = 20000});
     CHECK_EQ(slabs_of(space)->empty, 0);
-    CHECK_OK(quire_space_get_stats(space, &stats));
-    CHECK_EQ(stats.full_passes, 1);
-    end_slab_space(space);
-}
-
-/* ---- all calls, and kinds ------------------------------------------------------------------ */
-
-UNIT(slabs, the_call_with_every_option_allocates_slots_too)
-{
-    quire_space *space = make_space(1 << 20, 1);
-    quire_placement at;
-    quire_range_options options = {.size = 100, .alignment = 8, .user = 7};
-    CHECK_OK(quire_space_allocate_with(space, &options, &at));
-    CHECK(is_slot(at.range));
-    CHECK_EQ(at.user, 7);
-    options.bounded = true;
-    CHECK_OK(quire_space_allocate_with(space, &options, &at));
-    CHECK(is_slot(at.range));
-    options.upper = true;
-    CHECK_FAILS(quire_space_allocate_with(space, &options, &at), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(at.range.id, 0);
-    CHECK_OK(quire_space_allocate(space, 100, 8, 0, &at));
-    CHECK(is_slot(at.range));
+    CHECK_EQ(stats_of(space).full_passes, 1);
     end_slab_space(space);
 }
 
@@ -274,38 +198,19 @@ UNIT(slabs, the_call_with_every_option_allocates_slots_too)
 UNIT(slabs, the_lowest_address_is_outside_of_slabs_and_takes_the_place_of_empty_ones)
 {
     quire_space *space = make_space(4096, 1);
-    quire_placement slots[4], at;
+    quire_placement slots[4];
     for (int i = 0; i < 4; i++)
-        CHECK_OK(quire_space_allocate(space, 100, 1, 0, &slots[i]));
+        slots[i] = take_bytes(space, 100);
     const quire_range_options options = {.size = 100, .lowest = true};
-    CHECK_OK(quire_space_allocate_with(space, &options, &at));
+    quire_placement at = take_with(space, options);
     CHECK(!is_slot(at.range));
     CHECK(at.offset >= slots[3].offset + slots[3].size);
     for (int i = 0; i < 4; i++)
         CHECK_OK(quire_space_free(space, slots[i].range));
-    CHECK_OK(quire_space_allocate_with(space, &options, &at));
+    at = take_with(space, options);
     CHECK_EQ(at.offset, 0);
     CHECK_EQ(at.size, 100);
     end_slab_space(space);
 }
 
 /* ---- regions ------------------------------------------------------------------------------- */
-
-UNIT(slabs, a_region_with_only_cached_slabs_can_be_removed)
-{
-    quire_space *space = make_slab_space((quire_space_options){.fit.granule = 1});
-    uint32_t region = 0;
-    CHECK_OK(quire_space_add_region(space, 1 << 16, 4096, &region));
-    quire_range range = take_slot_for(space, 100, 0).range;
-    give(space, take_slot_for(space, 300, 0).range);
-    CHECK_FAILS(quire_space_remove_region(space, region), QUIRE_ERROR_BUSY);
-    expect_sound(space);
-    give(space, range);
-    CHECK_EQ(slabs_of(space)->empty, 1);
-    CHECK_OK(quire_space_remove_region(space, region));
-    CHECK_EQ(slabs_of(space)->count, 0);
-    CHECK_FAILS(quire_space_free(space, range), QUIRE_ERROR_STALE_HANDLE);
-    CHECK_OK(quire_space_add_region(space, 1 << 16, 0, &region));
-    CHECK_EQ(take_slot_for(space, 100, 0).region, region);
-    end_slab_space(space);
-}

@@ -1,5 +1,6 @@
 /*
- * slabs_life.c - handles and user values of slots, batches, clear, trim, and exhausted host memory.
+ * slabs_life.c - numbers and user values of slots, trim, and exhausted host memory. (Their handles
+ * are in space_misuse.c, batches in space_batch.c, a clear in slabs_model.c.)
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -13,12 +14,6 @@ static quire_space *make_space(void)
     return make_slab_space((quire_space_options){.size = SIZE, .fit.granule = 1});
 }
 
-static void give(quire_space *space, quire_range range)
-{
-    CHECK_OK(quire_space_free(space, range));
-    expect_sound(space);
-}
-
 static uint64_t user_of(const quire_space *space, quire_range range)
 {
     quire_placement at;
@@ -26,78 +21,12 @@ static uint64_t user_of(const quire_space *space, quire_range range)
     return at.user;
 }
 
-/* Every call rejects the range, and nothing changes. */
-static void expect_refused(quire_space *space, quire_range range, quire_result code)
-{
-    quire_placement at;
-    uint64_t live = space->live_count;
-    CHECK_FAILS(quire_space_free(space, range), code);
-    CHECK_FAILS(quire_space_free_batch(space, &range, 1), code);
-    CHECK_FAILS(quire_space_get(space, range, &at), code);
-    CHECK_FAILS(quire_space_set_user(space, range, 3), code);
-    CHECK_EQ(space->live_count, live);
-    expect_sound(space);
-}
-
 /* ---- handles ------------------------------------------------------------------------------- */
-
-UNIT(slabs_life, a_freed_slot_stays_stale_when_it_is_reused)
-{
-    quire_space *space = make_space();
-    quire_range keep = take_slot_for(space, 100, 0).range, old = take_slot_for(space, 100, 0).range;
-    give(space, old);
-    expect_refused(space, old, QUIRE_ERROR_STALE_HANDLE);
-    quire_range again = take_slot_for(space, 100, 0).range;
-    CHECK_EQ(qi_handle_slot(again.id), qi_handle_slot(old.id));
-    CHECK(again.id != old.id);
-    expect_refused(space, old, QUIRE_ERROR_STALE_HANDLE);
-    give(space, again);
-    give(space, keep);
-    qi_slabs_release_empty(qi_segregated_of(space));
-    take_slot_for(space, 900, 0); /* the number of the slab is reused for another class */
-    expect_refused(space, old, QUIRE_ERROR_STALE_HANDLE);
-    expect_refused(space, again, QUIRE_ERROR_STALE_HANDLE);
-    end_slab_space(space);
-}
-
-UNIT(slabs_life, forged_handles_are_rejected)
-{
-    quire_space *space = make_space();
-    quire_range range = take_slot_for(space, 100, 0).range;
-    qi_segregated *s = qi_segregated_of(space);
-    uint32_t slot = qi_handle_slot(range.id), node = s->slabs->items[slab_number(range)].node;
-    const uint32_t slots[] = {node, QI_SLAB_SLOT, slot + 1, slot + QI_SLAB_SLOTS,
-                              QI_SLOT_COUNT - 1};
-    for (int i = 0; i < 5; i++)
-        for (uint32_t generation = 0; generation < 4; generation++) {
-            quire_range forged = {qi_handle(space->tag, generation, slots[i])};
-            expect_refused(space, forged, QUIRE_ERROR_STALE_HANDLE);
-        }
-    quire_range even = {
-        qi_handle(space->tag, s->slabs->generations[slot % QI_SLAB_SLOT + 1], slot + 1)};
-    expect_refused(space, even, QUIRE_ERROR_STALE_HANDLE); /* the handle of a free slot */
-    CHECK_OK(quire_space_free(space, range));
-    end_slab_space(space);
-}
-
-UNIT(slabs_life, slots_of_another_space_are_foreign)
-{
-    quire_space *space = make_space(), *other = make_space();
-    quire_range range = take_slot_for(space, 100, 0).range;
-    quire_range same = take_slot_for(other, 100, 0).range;
-    CHECK_EQ(qi_handle_slot(range.id), qi_handle_slot(same.id));
-    expect_refused(other, range, QUIRE_ERROR_FOREIGN_HANDLE);
-    expect_refused(other, (quire_range){0}, QUIRE_ERROR_INVALID_ARGUMENT);
-    end_slab_space(space);
-    end_slab_space(other);
-}
 
 /* Without slabs, the numbers of ranges extend into the numbers of slots. */
 UNIT(slabs_life, without_slabs_ranges_use_all_numbers)
 {
-    quire_space_options options = {.size = 1000, .fit.granule = 1, .host_memory = unit_memory()};
-    quire_space *space = NULL;
-    CHECK_OK(quire_space_create(&options, &space));
+    quire_space *space = space_of(QUIRE_FIT_SEGREGATED, 1000);
     qi_segregated *s = qi_segregated_of(space), kept = *s;
     size_t bytes = (QI_SLAB_SLOT + 64) * sizeof *s->nodes;
     void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -127,33 +56,6 @@ UNIT(slabs_life, without_slabs_ranges_use_all_numbers)
     *s = kept;
     munmap(map, bytes);
     quire_space_destroy(&space);
-}
-
-/* ---- batches and clear --------------------------------------------------------------------- */
-
-UNIT(slabs_life, a_batch_frees_all_slots_and_large_ranges_or_none)
-{
-    enum { COUNT = 300 };
-    quire_space *space = make_space();
-    quire_range ranges[COUNT + 1];
-    for (uint64_t i = 0; i < COUNT; i++)
-        ranges[i] = take_slot_for(space, i % 5 == 4 ? 5000 : 50 + i % 3 * 40, i).range;
-    const quire_range wrong[] = {ranges[7], ranges[4], {ranges[9].id + (UINT64_C(1) << 60)}, {0}};
-    for (int i = 0; i < 4; i++) {
-        ranges[COUNT] = wrong[i];
-        quire_result result = quire_space_free_batch(space, ranges, COUNT + 1);
-        CHECK_EQ(result, i < 2    ? QUIRE_ERROR_STALE_HANDLE
-                         : i == 2 ? QUIRE_ERROR_FOREIGN_HANDLE
-                                  : QUIRE_ERROR_INVALID_ARGUMENT);
-        expect_sound(space);
-        CHECK_EQ(space->live_count, COUNT);
-        for (uint64_t j = 0; j < COUNT; j++)
-            CHECK_EQ(user_of(space, ranges[j]), j);
-    }
-    CHECK_OK(quire_space_free_batch(space, ranges, COUNT));
-    CHECK_EQ(space->live_count, 0);
-    expect_refused(space, ranges[0], QUIRE_ERROR_STALE_HANDLE);
-    end_slab_space(space);
 }
 
 /* ---- trim ---------------------------------------------------------------------------------- */
@@ -219,7 +121,7 @@ UNIT(slabs_life, the_first_user_value_other_than_0_allocates_their_storage)
     CHECK_OK(quire_space_set_user(space, c, 0));
     CHECK_EQ(user_of(space, b), 5);
     CHECK_EQ(user_of(space, c), 0);
-    give(space, b);
+    give_sound(space, b);
     CHECK_EQ(user_of(space, take_slot_for(space, 100, 0).range), 0); /* not the value of b */
     quire_range last = take_slot_for(space, 100, 123).range;
     for (uint64_t i = 0; i < 5000; i++) /* the array grows */
@@ -230,23 +132,13 @@ UNIT(slabs_life, the_first_user_value_other_than_0_allocates_their_storage)
     end_slab_space(space);
 }
 
-UNIT(slabs_life, set_user_allocates_missing_storage)
-{
-    quire_space *space = make_space();
-    quire_range a = take_slot_for(space, 100, 0).range, b = take_slot_for(space, 100, 0).range;
-    CHECK_OK(quire_space_set_user(space, a, 8));
-    CHECK_EQ(user_of(space, a), 8);
-    CHECK_EQ(user_of(space, b), 0);
-    end_slab_space(space);
-}
-
 /* A range that is not a slot or not live needs no storage for user values. */
 UNIT(slabs_life, storage_for_user_values_is_allocated_for_live_slots_only)
 {
     quire_space *space = make_space();
     quire_range slot = take_slot_for(space, 100, 0).range, old = take_slot_for(space, 100, 0).range;
     quire_range large = take_slot_for(space, 5000, 4).range;
-    give(space, old);
+    give_sound(space, old);
     test_memory_fail(unit_memory_state(), 1, true);
     CHECK_OK(quire_space_set_user(space, large, 6));
     CHECK_FAILS(quire_space_set_user(space, old, 6), QUIRE_ERROR_STALE_HANDLE);
@@ -260,26 +152,6 @@ UNIT(slabs_life, storage_for_user_values_is_allocated_for_live_slots_only)
 }
 
 /* ---- host memory is exhausted -------------------------------------------------------------- */
-
-UNIT(slabs_life, creation_survives_each_failed_host_allocation)
-{
-    quire_space_options options = {.size = 1 << 20, .fit.granule = 1, .host_memory = unit_memory()};
-    options.fit.slabs = true;
-    for (uint64_t call = 1;; call++) {
-        quire_space *space = NULL;
-        test_memory_fail(unit_memory_state(), call, false);
-        quire_result result = quire_space_create(&options, &space);
-        test_memory_fail(unit_memory_state(), 0, false);
-        if (!result) {
-            CHECK(call > 5);
-            end_slab_space(space);
-            return;
-        }
-        CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-        CHECK(!space);
-        CHECK_EQ(unit_memory_state()->blocks, 0);
-    }
-}
 
 /* Fails each call to allocate in turn, from the first to the last; the last run succeeds. */
 static uint64_t allocate_against_failures(quire_space *space, uint64_t size, uint64_t user)

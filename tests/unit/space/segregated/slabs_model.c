@@ -39,7 +39,7 @@ typedef struct world {
 
 static test_random r;
 
-static void add_region(world *w)
+static void add_one(world *w)
 {
     uint32_t region = 0;
     uint64_t base = random_below(&r, 1 << 20) * w->granule;
@@ -220,7 +220,7 @@ static void remove_region(world *w)
     }
     CHECK_OK(quire_space_remove_region(w->space, region));
     w->has_region[region] = false;
-    add_region(w);
+    add_one(w);
 }
 
 static void clear(world *w)
@@ -262,7 +262,7 @@ static void run_world(quire_space_options options, bool deferred, uint64_t seed)
     for (int i = 0; i < REGIONS; i++) {
         w->owner[i] = calloc(REGION_BYTES / w->granule, sizeof *w->owner[i]);
         CHECK(w->owner[i]);
-        add_region(w);
+        add_one(w);
     }
     defer_frees(w->space, deferred ? 8 : UINT32_MAX);
     for (int i = 0; i < STEPS; i++) {
