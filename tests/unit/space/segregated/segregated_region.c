@@ -58,6 +58,21 @@ UNIT(segregated_region, buckets_are_the_narrowest_that_cover_the_line)
     end_space(space);
 }
 
+UNIT(segregated_region, every_free_range_is_listed_again_when_buckets_widen)
+{
+    quire_space *space = make_space(100);
+    add_region(space, 100, 0);
+    CHECK_OK(quire_space_remove_region(space, 0)); /* its numbers 1 and 2 go to ranges */
+    quire_range first = take_bytes(space, 10).range, second = take_bytes(space, 10).range;
+    take_bytes(space, 10);
+    CHECK_OK(quire_space_free(space, first));
+    CHECK(qi_node_is_free(qi_segregated_of(space), 1));
+    add_region(space, 1 << 20, 0);
+    CHECK_OK(quire_space_free(space, second));
+    CHECK_EQ(take_bytes(space, 20).offset, 0);
+    end_space(space);
+}
+
 /* More nodes mean more buckets; ranges listed before are found in the new buckets. */
 UNIT(segregated_region, the_number_of_buckets_follows_the_nodes)
 {
