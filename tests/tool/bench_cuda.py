@@ -15,9 +15,10 @@ import subprocess
 import sys
 import tempfile
 
+from bench_run import run, spread_problems, usage_problems
 from tap import Tap
 
-PROGRAM, FOLDER = sys.argv[1], sys.argv[2]
+os.environ["LD_LIBRARY_PATH"] = sys.argv[2]
 MIB = 1 << 20
 SHORT = ("--reps", "2", "--pairs", "100", "--page", "8")
 CHUNK_STEPS = {"reserve", "create", "map", "access", "unmap", "release", "return"}
@@ -36,26 +37,12 @@ FIGURES = {"pair_ns", *(f"{call}{figure}_ns" for call in ("allocate", "free")
                         for figure in ("", "_p50", "_p99", "_p999"))}
 
 
-def run(*words, **env):
-    return subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=False,
-                          env={**os.environ, "LD_LIBRARY_PATH": FOLDER, **env})
-
-
 def figures_of(folder, *words, **env):
     path = folder / "cuda.json"
     done = run(*words, "--json", path, **env)
     if done.returncode or done.stderr:
         raise RuntimeError(f"{done.returncode}: {done.stderr}")
     return json.loads(path.read_text())
-
-
-def usage_problems():
-    for words in (("--reps", "0"), ("--pairs", "x"), ("--page", "-1"), ("--nothing",), ("stray",)):
-        done = run(*words)
-        if done.returncode != 2 or not done.stderr:
-            yield f"{words}: {done.returncode} {done.stderr[:80]}"
-    if run("--family", "none", "--json", "/no/such/folder/file").returncode != 1:
-        yield "a file that cannot be made is taken"
 
 
 def device_problems(figures):
@@ -67,12 +54,6 @@ def device_problems(figures):
         yield str({key: figures[key] for key in ("driver_version", "date", "page_size")})
 
 
-def spread_problems(row, keys):
-    for key in keys:
-        if key not in row or not 0 < row[key]["min"] <= row[key]["median"]:
-            yield f"{key} of {row}"
-
-
 def cost_problems(figures):
     for table, steps in (("chunks", CHUNK_STEPS), ("blocks", BLOCK_STEPS)):
         found = [(row["size"], row["count"]) for row in figures[table]]
@@ -82,7 +63,7 @@ def cost_problems(figures):
         for row in figures[table]:
             if row["refused"] is not None:
                 yield str(row)
-            yield from spread_problems(row, steps)
+            yield from spread_problems(row, *steps)
 
 
 def stage_problems(figures):
@@ -109,7 +90,7 @@ def host_problems(figures):
     if [row["kind"] for row in figures["host"]] != ["pinned", "write-combined", "host NUMA", "host"]:
         yield str(figures["host"])
     for row in figures["host"]:
-        yield from spread_problems(row, HOST_FIGURES)
+        yield from spread_problems(row, *HOST_FIGURES)
 
 
 def call_problems(figures):
@@ -117,7 +98,7 @@ def call_problems(figures):
     if len(rows) != 18 or sum("Reserve of" in row["call"] for row in rows) != 3:
         yield str([row["call"] for row in rows])
     for row in rows:
-        yield from spread_problems(row, ("ns",))
+        yield from spread_problems(row, "ns")
 
 
 def peak_problems(folder):
@@ -143,7 +124,7 @@ def pair_problems(figures):
     if found != wanted:
         yield str(found)
     for row in figures["pairs"]:
-        yield from spread_problems(row, FIGURES)
+        yield from spread_problems(row, *FIGURES)
         if row["reps"] != 2 or row["pairs"] < 100 or not row["pair_to_quire"] > 0:
             yield str(row)
         if row["subject"] == "quire" and (row["pair_to_quire"] != 1 or
@@ -215,7 +196,8 @@ def absence_problems(folder):
 
 def main():
     tap = Tap()
-    tap.case("bad usage is rejected", usage_problems())
+    tap.case("bad usage is rejected", usage_problems(
+        ("--reps", "0"), ("--pairs", "x"), ("--page", "-1"), ("--nothing",), ("stray",)))
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         figures = figures_of(folder, *SHORT)

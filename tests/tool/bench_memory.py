@@ -3,15 +3,14 @@
 usage: bench_memory.py BENCH_MEMORY SOURCE_ROOT
 """
 
-import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 
+from bench_run import list_problems, page_problems, short_run, spread_problems, usage_problems
 from tap import Tap
 
-PROGRAM, ROOT = sys.argv[1], pathlib.Path(sys.argv[2])
+ROOT = pathlib.Path(sys.argv[2])
 SHORT = ("--reps", "1", "--pairs", "500", "--latency", "300", "--without", "VMA, min time",
          "--family", "full-pages", "--family", "threads-mixed*", "--family", "lock*",
          "--family", "transient-*", "--family", "slow-driver", "--family", "find", "--family", "free-at")
@@ -27,29 +26,6 @@ EACH = ("quire, one shard", "quire, a shard each", "quire, a shard each, slabs",
         "quire, a memory each", "VMA, an allocator each")
 
 
-def run(*words):
-    return subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=False)
-
-
-def usage_problems():
-    for words in (("--reps", "0"), ("--threads", "65"), ("--latency", "x"), ("--nothing",),
-                  ("stray",)):
-        done = run(*words)
-        if done.returncode != 2 or not done.stderr:
-            yield f"{words}: {done.returncode} {done.stderr[:80]}"
-    if run("--family", "none", "--json", "/no/such/folder/file").returncode != 1:
-        yield "a file that cannot be made is taken"
-
-
-def list_problems():
-    done = run("--list")
-    for name in ONE + STREAM + EACH:
-        if f"  {name} " not in done.stdout:
-            yield f"{name} is not listed"
-    if done.returncode:
-        yield done.stderr
-
-
 def present(figures, names):
     absent = {s["name"] for s in figures["subjects"] if s["absent"]}
     return {name for name in names if name not in absent}
@@ -62,8 +38,7 @@ def page_row_problems(figures):
     if found != wanted:
         yield f"pages: {sorted(found)}, not {sorted(wanted)}"
     for row in figures["pages"]:
-        if not 0 < row["pair_ns"]["min"] <= row["pair_ns"]["median"]:
-            yield str(row)
+        yield from spread_problems(row, "pair_ns")
 
 
 def thread_row_problems(figures):
@@ -136,43 +111,26 @@ def steady_problems(figures):
         yield str(row)
 
 
-def page_problems(folder, figures, part, wanted):
-    page = folder / "page.md"
-    page.write_text(f"before\n<!-- {part} figures -->\nprevious run\n"
-                    f"<!-- end of {part} figures -->\nafter\n")
-    done = subprocess.run([sys.executable, ROOT / f"bench/{part}_tables.py", figures, page],
-                          capture_output=True, text=True, check=False)
-    text = page.read_text()
-    if done.returncode:
-        yield done.stderr
-    if "previous run" in text or not text.startswith("before\n") or not text.endswith("\nafter\n"):
-        yield "the rest of the page is not kept"
-    for words in wanted:
-        if words not in text:
-            yield f"{words} is not on the page"
-
-
 def main():
     tap = Tap()
-    tap.case("bad usage is rejected", usage_problems())
-    tap.case("subjects are listed", list_problems())
+    tap.case("bad usage is rejected", usage_problems(
+        ("--reps", "0"), ("--threads", "65"), ("--latency", "x"), ("--nothing",), ("stray",)))
+    tap.case("subjects are listed", list_problems(*ONE, *STREAM, *EACH))
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         path = folder / "memory.json"
-        done = run(*SHORT, "--json", path)
-        tap.case("a short run succeeds", [done.stderr] if done.returncode or done.stderr else [])
-        if not done.returncode:
-            figures = json.loads(path.read_text())
+        figures = short_run(tap, path, *SHORT)
+        if figures:
             tap.case("pages are measured", page_row_problems(figures))
             tap.case("threads are measured", thread_row_problems(figures))
             tap.case("locks, transients and a slow driver are measured", other_row_problems(figures))
             tap.case("look-ups and frees by address are measured", find_problems(figures))
             tap.case("repeated frames make no driver calls", steady_problems(figures))
             tap.case("waits for contended locks are measured", wait_problems(figures))
-            tap.case("its tables are written into a page",
-                     page_problems(folder, path, "memory", MEMORY_WORDS))
-            tap.case("the tables of locks are written into a page",
-                     page_problems(folder, path, "lock", LOCK_WORDS))
+            for part, wanted in (("memory", MEMORY_WORDS), ("lock", LOCK_WORDS)):
+                tap.case(f"its tables are written into a page: {part}",
+                         page_problems(folder, ROOT / f"bench/{part}_tables.py", f"{part} figures", path,
+                                       wanted=wanted))
     tap.end()
 
 

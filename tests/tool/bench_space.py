@@ -3,44 +3,19 @@
 usage: bench_space.py BENCH_SPACE SOURCE_ROOT
 """
 
-import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree
 
+from bench_run import list_problems, page_problems, run, script, short_run, spread_problems, usage_problems
 from tap import Tap
 
-PROGRAM, ROOT = sys.argv[1], pathlib.Path(sys.argv[2])
+ROOT = pathlib.Path(sys.argv[2])
 SHORT = ("--reps", "1", "--max-steps", "2000", "--workload", "c1k", "--workload", "ramp-tex",
          "--workload", "fill-tex", "--workload", "m_dnn", "--workload", "g4", "--without", "VMA, *",
          "--subject", "segregated*", "--subject", "VMA*", "--subject", "exact best fit")
 PARTS = ("speed", "ramp", "fill", "smallest_arena")
-
-
-def run(*words):
-    return subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=False)
-
-
-def usage_problems():
-    for words in (("--reps", "0"), ("--reps", "x"), ("--nothing",), ("stray",), ("--count", "a1k"),
-                  ("--count", "none", "--subject", "segregated")):
-        done = run(*words)
-        if done.returncode != 2 or not done.stderr:
-            yield f"{words}: {done.returncode} {done.stderr[:80]}"
-    if run("--peer", "/no/such/peer").returncode != 1:
-        yield "a peer that is not there is taken"
-
-
-def list_problems():
-    """Each subject is listed, as available or with the reason why not."""
-    done = run("--list")
-    for name in ("segregated", "first", "VMA", "exact best fit", "mimalloc", "jemalloc"):
-        if f"  {name} " not in done.stdout:
-            yield f"{name} is not listed"
-    if done.returncode:
-        yield done.stderr
 
 
 def row_problems(figures):
@@ -52,8 +27,9 @@ def row_problems(figures):
         if found != expected:
             yield f"{part}: {sorted(found)}, not {sorted(expected)}"
     for row in figures["speed"]:
-        if row["refused"] or not 0 < row["pair_ns"]["min"] <= row["pair_ns"]["median"]:
+        if row["refused"]:
             yield str(row)
+        yield from spread_problems(row, "pair_ns")
     for row in figures["ramp"] + figures["smallest_arena"]:
         if not 0.4 < row["utilisation"] <= 1:
             yield str(row)
@@ -69,25 +45,9 @@ def refusal_problems(figures):
         yield f"refusals are not remembered: {row}"
 
 
-def page_problems(folder, figures):
-    page = folder / "page.md"
-    page.write_text("before\n<!-- figures -->\nold\n<!-- end of figures -->\nafter\n")
-    done = subprocess.run([sys.executable, ROOT / "bench/tables.py", figures, page],
-                          capture_output=True, text=True, check=False)
-    text = page.read_text()
-    if done.returncode:
-        yield done.stderr
-    if "old" in text or not text.startswith("before\n") or not text.endswith("\nafter\n"):
-        yield "the rest of the page is not kept"
-    for words in ("reached", "| segregated |", "`c1k`", "`tex`", "`m_dnn`"):
-        if words not in text:
-            yield f"{words} is not on the page"
-
-
 def chart_problems(folder, figures):
     chart = folder / "chart.svg"
-    done = subprocess.run([sys.executable, ROOT / "bench/chart.py", figures, chart],
-                          capture_output=True, text=True, check=False)
+    done = script(ROOT / "bench/chart.py", figures, chart)
     if done.returncode:
         yield done.stderr
     elif xml.etree.ElementTree.parse(chart).getroot().tag != "{http://www.w3.org/2000/svg}svg":
@@ -96,17 +56,23 @@ def chart_problems(folder, figures):
 
 def main():
     tap = Tap()
-    tap.case("bad usage is rejected", usage_problems())
-    tap.case("subjects are listed", list_problems())
+    tap.case("bad usage is rejected", usage_problems(
+        ("--reps", "0"), ("--reps", "x"), ("--nothing",), ("stray",), ("--count", "a1k"),
+        ("--count", "none", "--subject", "segregated"), chooses="--workload"))
+    tap.case("a peer that is not there is refused",
+             [] if run("--peer", "/no/such/peer").returncode == 1 else ["it is taken"])
+    tap.case("subjects are listed",
+             list_problems("segregated", "first", "VMA", "exact best fit", "mimalloc", "jemalloc"))
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         path = folder / "space.json"
-        done = run(*SHORT, "--json", path)
-        tap.case("a short run succeeds", [done.stderr] if done.returncode or done.stderr else [])
-        if not done.returncode:
-            tap.case("it measures everything requested", row_problems(json.loads(path.read_text())))
-            tap.case("a refusal is remembered", refusal_problems(json.loads(path.read_text())))
-            tap.case("its tables are written into a page", page_problems(folder, path))
+        figures = short_run(tap, path, *SHORT)
+        if figures:
+            tap.case("it measures everything requested", row_problems(figures))
+            tap.case("a refusal is remembered", refusal_problems(figures))
+            tap.case("its tables are written into a page",
+                     page_problems(folder, ROOT / "bench/tables.py", "figures", path,
+                                   wanted=("reached", "| segregated |", "`c1k`", "`tex`", "`m_dnn`")))
             tap.case("its chart is drawn", chart_problems(folder, path))
     tap.end()
 

@@ -5,29 +5,15 @@ usage: bench_vulkan.py BENCH_VULKAN SOURCE_ROOT
 Skipped without a driver (VK_ICD_FILENAMES names one).
 """
 
-import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 
+from bench_run import page_problems, run, short_run, spread_problems, usage_problems
 from tap import Tap
 
-PROGRAM, ROOT = sys.argv[1], pathlib.Path(sys.argv[2])
+ROOT = pathlib.Path(sys.argv[2])
 SHORT = ("--reps", "1", "--pairs", "100", "--family", "full-pages", "--family", "writes")
-
-
-def run(*words):
-    return subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=False)
-
-
-def usage_problems():
-    for words in (("--reps", "0"), ("--pairs", "x"), ("--nothing",), ("stray",)):
-        done = run(*words)
-        if done.returncode != 2 or not done.stderr:
-            yield f"{words}: {done.returncode} {done.stderr[:80]}"
-    if run("--family", "none", "--json", "/no/such/folder/file").returncode != 1:
-        yield "a file that cannot be made is taken"
 
 
 def row_problems(figures):
@@ -42,7 +28,8 @@ def row_problems(figures):
         if found != wanted:
             yield f"{part}: {sorted(found)}, not {sorted(wanted)}"
         for row in figures[part]:
-            if not 0 < row["pair_ns"]["min"] <= row["pair_ns"]["median"] or row["pairs"] < 100:
+            yield from spread_problems(row, "pair_ns")
+            if row["pairs"] < 100:
                 yield str(row)
 
 
@@ -70,25 +57,10 @@ def write_problems(figures):
             yield str(row)
 
 
-def page_problems(folder, figures):
-    page = folder / "page.md"
-    page.write_text("before\n<!-- vulkan figures -->\nold\n<!-- end of vulkan figures -->\nafter\n")
-    done = subprocess.run([sys.executable, ROOT / "bench/vulkan_tables.py", figures, page],
-                          capture_output=True, text=True, check=False)
-    text = page.read_text()
-    if done.returncode:
-        yield done.stderr
-    if "old" in text or not text.startswith("before\n") or not text.endswith("\nafter\n"):
-        yield "the rest of the page is not kept"
-    for words in ("reached", "16384 in pages of 1 MiB", "Ranges:", "Buffers:",
-                  "Images:", "Uploads,"):
-        if words not in text:
-            yield f"{words} is not on the page"
-
-
 def main():
     tap = Tap()
-    tap.case("bad usage is rejected", usage_problems())
+    tap.case("bad usage is rejected",
+             usage_problems(("--reps", "0"), ("--pairs", "x"), ("--nothing",), ("stray",)))
     tap.case("the driver without a device", mock_problems())
     listed = run("--list")
     if "device: none" in listed.stdout:
@@ -97,12 +69,14 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         path = folder / "vulkan.json"
-        done = run(*SHORT, "--json", path)
-        tap.case("a short run succeeds", [done.stderr] if done.returncode or done.stderr else [])
-        if not done.returncode:
-            tap.case("every part is measured", row_problems(json.loads(path.read_text())))
-            tap.case("writes are measured", write_problems(json.loads(path.read_text())))
-            tap.case("its tables are written into a page", page_problems(folder, path))
+        figures = short_run(tap, path, *SHORT)
+        if figures:
+            tap.case("every part is measured", row_problems(figures))
+            tap.case("writes are measured", write_problems(figures))
+            tap.case("its tables are written into a page",
+                     page_problems(folder, ROOT / "bench/vulkan_tables.py", "vulkan figures", path,
+                                   wanted=("reached", "16384 in pages of 1 MiB", "Ranges:", "Buffers:", "Images:",
+                                           "Uploads,")))
     tap.end()
 
 

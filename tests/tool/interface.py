@@ -5,13 +5,14 @@ usage: interface.py PATH_TO_QUIRE SOURCE_ROOT
 
 import fcntl
 import os
-import pty
 import re
 import struct
 import subprocess
 import termios
 
-from tool_run import COMMANDS, QUIRE, SMALL, TRACES, Skipped, here, refused, run, run_all, write
+from tool_run import (
+    COMMANDS, QUIRE, SMALL, TRACES, here, open_terminal, read_terminal, refused, run, run_all, write,
+)
 
 
 def case_standard_output():
@@ -79,12 +80,8 @@ def case_help():
 
 
 def case_workloads():
-    """bench --help has a meaning for each workload, and bench runs each name of a list."""
+    """bench --help has a meaning for each workload (their names: terminal.py)."""
     text = run("bench", "--help").out.split("Workloads")[1]
-    names = re.findall(r"(?:^  |(?<=\w) )((?:[abcd]\d+[km](?:_raw)?|[em]_\w+|(?:ramp|fill)-[a-z2]+)\b)",
-                       text, re.M)
-    if len(set(names)) != 29:
-        yield f"{len(set(names))} names: {names}"
     for line in text.splitlines()[1:]:
         if not re.match(r"  .{22} \S", line) or len(line) > 80:
             yield f"no meaning in two columns: {line!r}"
@@ -100,22 +97,13 @@ def case_device():
 
 def on_terminal(columns, *args):
     """The lines that the tool prints on a terminal of that width."""
-    try:
-        leader, follower = pty.openpty()
-    except OSError as error:
-        raise Skipped(f"no pseudo-terminal: {error}") from None
+    leader, follower = open_terminal()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 25, columns, 0, 0))
     child = subprocess.Popen([QUIRE, *map(str, args)], stdout=follower, stderr=subprocess.DEVNULL,
                              cwd=here(), env={**os.environ, "LC_ALL": "C.UTF-8"})
     os.close(follower)
-    text = b""
-    try:
-        while part := os.read(leader, 65536):
-            text += part
-    except OSError:  # the child has closed its end
-        pass
+    text = read_terminal(leader)
     child.wait()
-    os.close(leader)
     return text.decode().splitlines()
 
 

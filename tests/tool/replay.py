@@ -252,15 +252,13 @@ def case_malformed_traces():
 
 def case_directory_as_trace():
     """FILE: message, as for every trace that cannot be read."""
-    yield from fails(run("replay", here()), 1, f"^{re.escape(str(here()))}: ")
-    yield from fails(run("map", here()), 1, f"^{re.escape(str(here()))}: ")
-    yield from fails(run("tune", here()), 1, f"^{re.escape(str(here()))}: ")
+    for command in ("replay", "map", "tune"):
+        yield from fails(run(command, here()), 1, f"^{re.escape(str(here()))}: ")
 
 
 def case_missing_trace():
-    yield from fails(run("replay", "none.csv"), 1, r"^(quire: )?none\.csv: No such file")
-    yield from fails(run("map", "none.csv", "--json"), 1, r"^(quire: )?none\.csv: No such file")
-    yield from fails(run("tune", "none.csv", "--json"), 1, r"^(quire: )?none\.csv: No such file")
+    for args in (["replay", "none.csv"], ["map", "none.csv", "--json"], ["tune", "none.csv", "--json"]):
+        yield from fails(run(*args), 1, r"^(quire: )?none\.csv: No such file")
     yield from fails(run("replay", ""), 1, "No such file")
 
 
@@ -428,25 +426,14 @@ def case_long_label():
 
 
 def case_unwritable():
-    for option in ("--svg", "--html"):
-        for target in ("/nonexistent/file", here(), "/dev/full"):
-            done = run("replay", SMALL, "--json", option, target)
-            if done.code != 1 or f"{target}: " not in done.err:
-                yield f"{done.what}: exit {done.code}, {done.err!r}"
-    done = run("map", SMALL, "--json", "--svg", "/nonexistent/file")
-    if done.code != 1 or "/nonexistent/file: " not in done.err:
-        yield f"{done.what}: exit {done.code}, {done.err!r}"
-
-
-def case_unwritable_message():
     """All messages about files that cannot be written begin alike."""
-    for option in ("--svg", "--html"):
-        done = run("replay", SMALL, "--json", option, "/nonexistent/file")
-        if done.err != "quire: /nonexistent/file: No such file or directory\n":
-            yield f"{option}: {done.err!r}"
-        done = run("replay", SMALL, "--json", option, "/dev/full")
-        if done.err != "quire: /dev/full: No space left on device\n":
-            yield f"{option}: {done.err!r}"
+    for command, options in (("replay", ("--svg", "--html")), ("map", ("--svg",))):
+        for option in options:
+            for target, reason in (("/nonexistent/file", "No such file or directory"),
+                                   (here(), "Is a directory"), ("/dev/full", "No space left on device")):
+                done = run(command, SMALL, "--json", option, target)
+                if done.code != 1 or done.err != f"quire: {target}: {reason}\n":
+                    yield f"{done.what}: exit {done.code}, {done.err!r}"
 
 
 def case_overwriting():
@@ -523,7 +510,6 @@ CASES = (
     ("failed allocations", case_refused_allocations), ("SVG and HTML", case_svg_and_html),
     ("the line over time in the HTML", case_html_course), ("odd names", case_odd_names),
     ("a long label", case_long_label), ("files that cannot be written", case_unwritable),
-    ("the message about them", case_unwritable_message),
     ("traces are not overwritten", case_overwriting), ("the map", case_map),
 )
 

@@ -6,6 +6,7 @@ usage of each test: PROGRAM.py PATH_TO_QUIRE SOURCE_ROOT
 import json
 import os
 import pathlib
+import pty
 import re
 import subprocess
 import sys
@@ -52,6 +53,26 @@ class Done:
 def run(*args, **more):
     done = execute(*args, **more)
     return Done(args, done.returncode, done.stdout, done.stderr)
+
+
+def open_terminal():
+    """The two ends of a pseudo-terminal. A machine without one skips the case."""
+    try:
+        return pty.openpty()
+    except OSError as error:
+        raise Skipped(f"no pseudo-terminal: {error}") from None
+
+
+def read_terminal(leader):
+    """What was written to a terminal whose other end is closed. Closes this one."""
+    seen = b""
+    try:
+        while piece := os.read(leader, 65536):
+            seen += piece
+    except OSError:  # how Linux reports the end
+        pass
+    os.close(leader)
+    return seen
 
 
 def skip_without_data():

@@ -7,7 +7,6 @@ A driver on which ffmpeg's frames differ from run to run proves nothing and is s
 the folder with VkFFT's headers of 1.3.4; the default is /usr/include.
 """
 
-import json
 import os
 import pathlib
 import re
@@ -16,9 +15,8 @@ import subprocess
 import sys
 import tempfile
 
+from layer_run import LAYER, read_statistics, total
 from tap import Tap
-
-LAYER = "VK_LAYER_QUIRE_suballocate"
 
 SOURCE = "testsrc2=size=320x240:rate=10:duration=2"
 
@@ -49,15 +47,6 @@ def environment(manifest, folder, layered, statistics):
     return out
 
 
-def read_statistics(path):
-    text, decoder, found = path.read_text().strip(), json.JSONDecoder(), []
-    while text:
-        document, end = decoder.raw_decode(text)
-        found.append(document)
-        text = text[end:].strip()
-    return found
-
-
 def frames(manifest, folder, layered, statistics, filters):
     """Returns the md5 of every frame, or the error."""
     pixels, chain = filters
@@ -84,9 +73,8 @@ def check_filter(tap, name, manifest, folder, key, place):
         tap.skip(what, f"without the layer: not {RUNS} times the same frames")
         return
     problems = [] if layered == first else [error or "other frames than without the layer"]
-    devices = read_statistics(statistics) if statistics.exists() else []
-    asked = sum(d["client_allocations"] for d in devices)
-    made = sum(d["driver_allocations"] for d in devices)
+    devices = read_statistics(statistics)
+    asked, made = total(devices, "client_allocations"), total(devices, "driver_allocations")
     in_pages = sum(d["outcomes"]["in_a_page"]["allocations"] for d in devices)
     outside = sum(d["outcomes"]["external"]["allocations"] + d["outcomes"]["dedicated"]["allocations"] +
                   d["outcomes"]["large"]["allocations"] for d in devices)
@@ -135,9 +123,8 @@ def check_vkfft(tap, name, manifest, folder, program, place):
                              env=environment(manifest, folder, True, statistics))
     problems = [] if plain.returncode == 0 and layered.returncode == 0 else [plain.stderr, layered.stderr]
     problems += [] if plain.stdout == layered.stdout else [plain.stdout, layered.stdout]
-    devices = read_statistics(statistics) if statistics.exists() else []
-    asked = sum(d["client_allocations"] for d in devices)
-    made = sum(d["driver_allocations"] for d in devices)
+    devices = read_statistics(statistics)
+    asked, made = total(devices, "client_allocations"), total(devices, "driver_allocations")
     if asked < 6 or made != 1:
         problems.append(f"{asked} allocations, {made} of the driver")
     tap.case(f"{name}: VkFFT has the same errors; {asked} allocations are {made} of the driver", problems)

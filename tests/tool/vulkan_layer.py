@@ -16,11 +16,8 @@ import subprocess
 import sys
 import tempfile
 
+from layer_run import LAYER, VALIDATION, has_validation, layer_path, read_statistics, total
 from tap import Tap, under_valgrind
-
-LAYER = "VK_LAYER_QUIRE_suballocate"
-VALIDATION = "VK_LAYER_KHRONOS_validation"
-SYSTEM_LAYERS = "/usr/share/vulkan/explicit_layer.d"
 
 LAYOUTS = ("amd-bar", "nvidia-11", "intel-2017", "adreno", "incoherent", "swiftshader")
 
@@ -46,10 +43,8 @@ class Driver:
         self.name, self.manifest, self.layout = name, manifest, layout
 
     def environment(self, place, folder, layers, more):
-        # loader 1.3.239 takes the order of the folders
-        folders = [SYSTEM_LAYERS, folder] if VALIDATION in layers[:1] else [folder, SYSTEM_LAYERS]
-        out = dict(os.environ, VK_ICD_FILENAMES=self.manifest,
-                   VK_LAYER_PATH=":".join(folders), VK_INSTANCE_LAYERS=":".join(layers))
+        out = dict(os.environ, VK_ICD_FILENAMES=self.manifest, VK_LAYER_PATH=layer_path(folder, layers),
+                   VK_INSTANCE_LAYERS=":".join(layers))
         if self.layout:
             out.update(QUIRE_FAKE_LAYOUT=self.layout, QUIRE_FAKE_FLAGS="stale,dirty",
                        QUIRE_FAKE_REPORT=str(place / "fake"))
@@ -73,15 +68,6 @@ class Bench:
             counted = sum(int(words[2]) for words in counts if words[:2] == ["calls", "vkAllocateMemory"])
         return done, counted
 
-    def statistics(self, path):
-        """One JSON document per device."""
-        text, decoder, found = path.read_text().strip(), json.JSONDecoder(), []
-        while text:
-            document, end = decoder.raw_decode(text)
-            found.append(document)
-            text = text[end:].strip()
-        return found
-
 
 def failures(done, expected=0):
     return [] if done.returncode == expected else [f"exit status {done.returncode}", done.stderr[-2000:]]
@@ -100,9 +86,8 @@ def check_results(tap, bench, driver):
     if plain.stdout != layered.stdout:
         problems += ["without the layer:", plain.stdout, "with it:", layered.stdout]
     tap.case(f"{driver.name}: a program computes the same with the layer", problems)
-    devices = bench.statistics(statistics)
-    asked = sum(d["client_allocations"] for d in devices)
-    made = sum(d["driver_allocations"] for d in devices)
+    devices = read_statistics(statistics)
+    asked, made = total(devices, "client_allocations"), total(devices, "driver_allocations")
     problems = [] if len(devices) == 2 else [f"{len(devices)} devices"]
     if not 2000 < asked or made > MAX_DRIVER_ALLOCATIONS:
         problems.append(f"{asked} allocations of the program, {made} of the driver")
@@ -154,18 +139,18 @@ def check_ends(tap, bench, driver):
                             QUIRE_LAYER_TRACE=str(bench.place / "ended.csv"))
         problems = failures(done, status)
         partial = list(bench.place.glob("ended.*.partial"))
-        found = bench.statistics(partial[0]) if len(partial) == 1 else []
+        found = read_statistics(*partial)
         rows = (bench.place / "ended.csv").read_text().splitlines()
         made, freed = (sum(row.startswith(kind) for row in rows) for kind in ("alloc,", "free,"))
         if made - freed != 1:
             problems.append(f"the trace has {made} allocations and {freed} frees")
         # of 2004 calls at most a 64th is missing
-        if len(found) != 1 or not 970 <= found[0]["client_allocations"] <= 1002:
+        if len(partial) != 1 or len(found) != 1 or not 970 <= found[0]["client_allocations"] <= 1002:
             problems.append(f"{partial}: {found}")
         tap.case(f"{driver.name}: a program that ends by {way} leaves its statistics and its trace", problems)
 
 
-def check_versions(tap, bench, driver, has_validation):
+def check_versions(tap, bench, driver, validates):
     """Programs of Vulkan 1.0, without VkApplicationInfo, and of 1.4."""
     plain, _ = bench.run(driver, options=["--plain"])
     for option, words in (("--bare", "1.0"), ("--later", "1.4")):
@@ -175,7 +160,7 @@ def check_versions(tap, bench, driver, has_validation):
         problems = failures(without) + failures(layered)
         if not without.stdout == layered.stdout == plain.stdout:
             problems += [plain.stdout, without.stdout, layered.stdout]
-        if has_validation and option == "--bare":
+        if validates and option == "--bare":
             for layers in ((VALIDATION, LAYER), (LAYER, VALIDATION)):
                 done, _ = bench.run(driver, *layers, options=[option])
                 problems += failures(done) + ([] if "messages 0\n" in done.stdout else [done.stdout])
@@ -273,7 +258,7 @@ def main():
         tap.end()
     drivers = [Driver(f"fake {layout}", fake, layout) for layout in LAYOUTS]
     drivers += [Driver(*named.split("=", 1)) for named in sys.argv[5:]]
-    has_validation = pathlib.Path(SYSTEM_LAYERS, "VkLayer_khronos_validation.json").exists()
+    validates = has_validation()
     with tempfile.TemporaryDirectory() as place:
         bench, has_map2 = Bench(client, folder, quire, pathlib.Path(place)), False
         for driver in drivers:
@@ -282,20 +267,20 @@ def main():
                 continue
             if not check_results(tap, bench, driver):
                 continue
-            if has_validation:
+            if validates:
                 check_validation(tap, bench, driver)
                 check_best_practices(tap, bench, driver)
             else:
                 tap.skip(f"{driver.name}: validation", "there is no validation layer")
             check_abandoned(tap, bench, driver)
             check_ends(tap, bench, driver)
-            check_versions(tap, bench, driver, has_validation)
+            check_versions(tap, bench, driver, validates)
             has_map2 |= check_map2(tap, bench, driver)
         if not has_map2:
             tap.skip("vkMapMemory2KHR", "no driver has it")
         check_settings(tap, bench, drivers[0])
         check_lines(tap, bench, drivers[0])
-        if has_validation:
+        if validates:
             check_added_folder(tap, bench, drivers[0])
         else:
             tap.skip("VK_ADD_LAYER_PATH", "there is no validation layer")

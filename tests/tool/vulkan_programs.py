@@ -12,7 +12,6 @@ with the reason.
 
 import contextlib
 import hashlib
-import json
 import os
 import pathlib
 import re
@@ -21,11 +20,9 @@ import subprocess
 import sys
 import tempfile
 
+from layer_run import LAYER, VALIDATION, has_validation, layer_path, read_statistics, total
 from tap import Tap
 
-LAYER = "VK_LAYER_QUIRE_suballocate"
-VALIDATION = "VK_LAYER_KHRONOS_validation"
-SYSTEM_LAYERS = "/usr/share/vulkan/explicit_layer.d"
 TIMEOUT = 120
 CLIENTS = pathlib.Path(__file__).resolve().parents[1] / "clients"
 NPM = pathlib.Path(os.environ.get("QUIRE_NPM", ""), "node_modules").resolve()
@@ -146,22 +143,8 @@ class Outcome:
         self.result, self.error, self.messages, self.devices = result, error, set(messages), devices
         self.is_validated = is_validated
 
-    def sum(self, key):
-        return sum(device[key] for device in self.devices)
-
     def in_pages(self):
         return sum(device["outcomes"]["in_a_page"]["allocations"] for device in self.devices)
-
-
-def read_statistics(place):
-    found, decoder = [], json.JSONDecoder()
-    for path in sorted(place.glob("statistics*")):  # of a process that ended early: statistics.*.partial
-        text = path.read_text().strip()
-        while text:
-            document, end = decoder.raw_decode(text)
-            found.append(document)
-            text = text[end:].strip()
-    return found
 
 
 def run(program, manifest, folder, display, layers):
@@ -170,10 +153,8 @@ def run(program, manifest, folder, display, layers):
         for name, text in program.files.items():
             (place / name).write_text(text)
         (place / "vk_layer_settings.txt").write_text(MESSAGES.format(log=place / "messages"))
-        # loader 1.3.239 takes the order of the folders
-        folders = [SYSTEM_LAYERS, folder] if VALIDATION in layers[:1] else [folder, SYSTEM_LAYERS]
         environment = dict(os.environ, **program.environment, **display, VK_ICD_FILENAMES=manifest,
-                           VK_DRIVER_FILES=manifest, VK_LAYER_PATH=":".join(folders),
+                           VK_DRIVER_FILES=manifest, VK_LAYER_PATH=layer_path(folder, layers),
                            VK_INSTANCE_LAYERS=":".join(layers), VK_LAYER_SETTINGS_PATH=where,
                            QUIRE_LAYER_STATS="json", QUIRE_LAYER_STATS_FILE=str(place / "statistics"),
                            XDG_RUNTIME_DIR=where, HOME=where)
@@ -188,8 +169,9 @@ def run(program, manifest, folder, display, layers):
         messages = MESSAGE_ID.findall((log.read_text(errors="replace") if log.exists() else "") + output)
         result = program.read(place, output) if not done.returncode else None
         why = (done.stderr.strip().splitlines() or done.stdout.strip().splitlines()[-1:] or [""])[0]
-        return Outcome(result, f"exit status {done.returncode}: {why}", messages, read_statistics(place),
-                       log.exists())
+        # of a process that ended early: statistics.*.partial
+        devices = read_statistics(*sorted(place.glob("statistics*")))
+        return Outcome(result, f"exit status {done.returncode}: {why}", messages, devices, log.exists())
 
 
 def check_messages(tap, what, program, manifest, folder, display):
@@ -209,7 +191,7 @@ def check_messages(tap, what, program, manifest, folder, display):
     tap.case(f"{what}: no message beyond the program's own {len(plain.messages)}", problems)
 
 
-def check(tap, what, program, manifest, folder, display, has_validation):
+def check(tap, what, program, manifest, folder, display):
     first, second = (run(program, manifest, folder, display, []) for _ in range(2))
     if first.result is None or first.result != second.result:
         tap.skip(what, "without the layer: " + (first.error if first.result is None else "not twice the same"))
@@ -222,12 +204,11 @@ def check(tap, what, program, manifest, folder, display, has_validation):
     problems = []
     if layered.result != first.result:
         problems += [f"the result is {layered.result} instead of {first.result}", layered.error]
-    asked, made = (layered.sum(key) if layered.devices else 0
-                   for key in ("client_allocations", "driver_allocations"))
+    asked, made = (total(layered.devices, key) for key in ("client_allocations", "driver_allocations"))
     if not layered.in_pages() or made > asked or (made == asked and layered.in_pages() > 1):
         problems.append(f"{asked} allocations, {layered.in_pages()} of them in pages, {made} of the driver")
     tap.case(f"{what}: the same result; {asked} allocations are {made} of the driver", problems)
-    if has_validation:
+    if has_validation():
         check_messages(tap, what, program, manifest, folder, display)
     else:
         tap.skip(f"{what}: validation", "there is no validation layer")
@@ -254,7 +235,6 @@ def screen():
 def main():
     folder, tap = sys.argv[1], Tap()
     drivers = [named.split("=", 1) for named in sys.argv[2:]]
-    has_validation = pathlib.Path(SYSTEM_LAYERS, "VkLayer_khronos_validation.json").exists()
     if not drivers:
         tap.skip("programs with windows", "there is no Vulkan driver")
     with screen() as display, tempfile.TemporaryDirectory() as cache:
@@ -267,7 +247,7 @@ def main():
                 elif program.missing(display):
                     tap.skip(what, program.missing(display))
                 else:
-                    check(tap, what, program, manifest, folder, display, has_validation)
+                    check(tap, what, program, manifest, folder, display)
     tap.end()
 
 
