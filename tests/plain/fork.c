@@ -193,8 +193,18 @@ static void *churn(void *user)
     return NULL;
 }
 
-static void fork_beside_threads(uint32_t shards, bool contiguous, uint64_t count)
+/* What a case of the table below varies. */
+static struct variant {
+    uint32_t shards; /* 0 means more and more */
+    bool contiguous;
+    quire_event_kinds event;
+} variant;
+
+static void fork_beside_threads(void)
 {
+    const uint32_t shards = variant.shards;
+    const bool contiguous = variant.contiguous;
+    const uint64_t count = shards == 1 && !contiguous ? forks : forks / 2;
     scene s;
     pthread_t threads[CHURNERS];
     open_host(
@@ -225,16 +235,6 @@ static void fork_beside_threads(uint32_t shards, bool contiguous, uint64_t count
     quire_memory_destroy_all(&s.memory);
     CHECK_OK(quire_stream_destroy(&s.stream));
     CHECK_OK(quire_device_destroy(&s.device));
-}
-
-static void threads_in_one_shard(void)
-{
-    fork_beside_threads(1, false, forks);
-}
-
-static void threads_in_more_and_more_shards(void)
-{
-    fork_beside_threads(0, false, forks / 2);
 }
 
 /*
@@ -315,16 +315,6 @@ static void a_thread_that_adds_shards(void)
     for (int i = 0; i < OTHER_MEMORIES; i++)
         quire_memory_destroy_all(&others[i]);
     close_all(&s);
-}
-
-static void threads_in_shards(void)
-{
-    fork_beside_threads(3, false, forks / 2);
-}
-
-static void threads_in_a_growing_page(void)
-{
-    fork_beside_threads(1, true, forks / 2);
 }
 
 /* ---- pages in creation and destruction ---------------------------------------------------- */
@@ -543,24 +533,14 @@ static void an_allocation_in_a_copy(void)
     close_all(&s);
 }
 
-static void a_slot_in_hand(quire_event_kinds kind)
+static void a_slot_in_hand(void)
 {
     scene s;
     open_host(&s, NULL, &VISIBLE);
     CHECK_OK(quire_memory_set_hook(
-        s.memory, &(quire_hook){.event = stand_in_hook, .user = &s, .kinds = kind}));
+        s.memory, &(quire_hook){.event = stand_in_hook, .user = &s, .kinds = variant.event}));
     fork_behind(&s, allocate_and_free, free_and_destroy);
     close_all(&s);
-}
-
-static void an_allocation_being_made(void)
-{
-    a_slot_in_hand(QUIRE_EVENT_ALLOCATED);
-}
-
-static void an_allocation_being_freed(void)
-{
-    a_slot_in_hand(QUIRE_EVENT_FREED);
 }
 
 static void destroy_device(void *user)
@@ -949,30 +929,37 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*body)(void);
+        struct variant variant;
     } beside[] = {
-        {"four threads that allocate", threads_in_one_shard},
-        {"four threads in three shards", threads_in_shards},
-        {"four threads in more and more shards", threads_in_more_and_more_shards},
-        {"a thread that adds shards", a_thread_that_adds_shards},
-        {"four threads in a page that grows", threads_in_a_growing_page},
-        {"a page that another thread creates", a_page_being_made},
-        {"a page that another thread destroys", a_page_being_given_back},
-        {"two pages that another thread destroys", pages_being_given_back},
-        {"a page that another thread grows", a_page_that_grows},
-        {"an allocation that another thread copies to", an_allocation_in_a_copy},
-        {"an allocation that another thread creates", an_allocation_being_made},
-        {"an allocation that another thread frees", an_allocation_being_freed},
-        {"a memory that another thread destroys", a_memory_that_ends},
-        {"a stream with a running worker", streams_with_work},
+        {"four threads that allocate", fork_beside_threads, {.shards = 1}},
+        {"four threads in three shards", fork_beside_threads, {.shards = 3}},
+        {"four threads in more and more shards", fork_beside_threads, {.shards = 0}},
+        {"a thread that adds shards", a_thread_that_adds_shards, {0}},
+        {"four threads in a page that grows",
+         fork_beside_threads,
+         {.shards = 1, .contiguous = true}},
+        {"a page that another thread creates", a_page_being_made, {0}},
+        {"a page that another thread destroys", a_page_being_given_back, {0}},
+        {"two pages that another thread destroys", pages_being_given_back, {0}},
+        {"a page that another thread grows", a_page_that_grows, {0}},
+        {"an allocation that another thread copies to", an_allocation_in_a_copy, {0}},
+        {"an allocation that another thread creates",
+         a_slot_in_hand,
+         {.event = QUIRE_EVENT_ALLOCATED}},
+        {"an allocation that another thread frees", a_slot_in_hand, {.event = QUIRE_EVENT_FREED}},
+        {"a memory that another thread destroys", a_memory_that_ends, {0}},
+        {"a stream with a running worker", streams_with_work, {0}},
     };
     forks = plain_option(argc, argv, "steps", 30);
     CHECK(!pthread_atfork(note_frozen, NULL, NULL)); /* before the library's: runs after them */
-    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
+        variant = beside[i].variant;
         if (HAS_THREAD_SANITIZER)
             plain_skip(beside[i].name,
                        "the thread sanitizer does not support forks beside threads");
         else
             plain_case(beside[i].name, beside[i].body);
+    }
     plain_case("forks in callbacks", forks_in_callbacks);
     plain_case("a memory whose destruction has begun", a_memory_whose_end_has_begun);
     plain_case("a memory whose destruction waits for a stream", a_memory_that_ends_and_waits);

@@ -112,35 +112,28 @@ static bool is_within(const char *report, void (*part)(void))
     return pc >= (uintptr_t)part && pc - (uintptr_t)part < MAX_CODE;
 }
 
-static void expect_report(void (*part)(void), const char *access)
+static const struct violation {
+    const char *name;
+    void (*part)(void);
+    const char *access;
+} violations[] = {
+    {"a byte after an allocation, written", write_behind, "WRITE of size 1"},
+    {"a byte after an allocation, read", read_behind, "READ of size 1"},
+    {"a byte before an allocation", write_in_front, "WRITE of size 1"},
+    {"a byte after the free", write_after_free, "WRITE of size 1"},
+    {"a byte of no allocation", write_far_away, "WRITE of size 1"},
+};
+
+static const struct violation *current;
+
+static void expect_report(void)
 {
     static char report[65536];
-    int status = play(part, report, sizeof report);
+    int status = play(current->part, report, sizeof report);
     CHECK(!WIFEXITED(status) || WEXITSTATUS(status) != 0);
     CHECK_HAS(report, "AddressSanitizer: use-after-poison");
-    CHECK_HAS(report, access);
-    CHECK(is_within(report, part));
-}
-
-static void behind(void)
-{
-    expect_report(write_behind, "WRITE of size 1");
-    expect_report(read_behind, "READ of size 1");
-}
-
-static void in_front(void)
-{
-    expect_report(write_in_front, "WRITE of size 1");
-}
-
-static void after_free(void)
-{
-    expect_report(write_after_free, "WRITE of size 1");
-}
-
-static void never_given_out(void)
-{
-    expect_report(write_far_away, "WRITE of size 1");
+    CHECK_HAS(report, current->access);
+    CHECK(is_within(report, current->part));
 }
 
 static void inside(void)
@@ -179,9 +172,9 @@ int main(void)
 {
     plain_case("a valid program ends normally", inside);
     plain_case("destroyed pages are not poisoned", pages_given_back);
-    unless_asan("a byte after an allocation", behind);
-    unless_asan("a byte before an allocation", in_front);
-    unless_asan("a byte after the free", after_free);
-    unless_asan("a byte of no allocation", never_given_out);
+    for (size_t i = 0; i < sizeof violations / sizeof *violations; i++) {
+        current = &violations[i];
+        unless_asan(current->name, expect_report);
+    }
     return plain_end();
 }
