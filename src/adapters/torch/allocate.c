@@ -229,11 +229,11 @@ static quire_result keep_for_graph(torch_device *d, const found *f, void *native
 static quire_result free_found(torch_device *d, const found *f, void *native)
 {
     quire_stream *stream = NULL;
+    /* what outlives the graphs of its pool is used and freed by ordinary work */
+    torch_pool *pool = f->pool && !f->pool->drained ? f->pool : NULL;
     quire_result result = keep_for_graph(d, f, native);
-    if (!result && f->pool && f->pool->drained)
-        return quire_free(f->memory, f->allocation) ? torch_fail_quire("a free") : QUIRE_SUCCESS;
     if (!result)
-        result = find_stream(d, f->pool, native, &stream);
+        result = find_stream(d, pool, native, &stream);
     return result ? result : free_or_wait(d, f->memory, f->allocation, stream);
 }
 
@@ -300,11 +300,9 @@ quire_result torch_free_segment(void *pointer, int device, void *stream)
 static quire_result use_found(torch_device *d, const found *f, void *native)
 {
     quire_stream *stream = NULL;
-    torch_pool *graph = captured_pool(d, native);
-    bool is_of_pool_that_ended = f->pool && f->pool->drained; /* its end waits for all work */
-    if (f->info.user_data == (uintptr_t)native || (is_of_pool_that_ended && !graph))
+    if (f->info.user_data == (uintptr_t)native)
         return QUIRE_SUCCESS;
-    quire_result result = find_stream(d, graph, native, &stream);
+    quire_result result = find_stream(d, captured_pool(d, native), native, &stream);
     return result ? result : use_or_wait(d, f->memory, f->allocation, stream);
 }
 

@@ -77,6 +77,22 @@ CASE(exhausted_memory_releases_pools_without_users)
     torch_client_free(b, s);
 }
 
+CASE(what_outlives_its_graph_stays_until_later_work_on_it_is_done)
+{
+    qi_cu_stream s = c.streams[0];
+    c.b.fc->set_capacity(0, (uint64_t)(64 * MIB));
+    torch_client_begin_graph(&c, POOL, s);
+    void *a = torch_client_allocate(40 * MIB, s);
+    torch_client_end_graph(&c, POOL, s);
+    release(POOL);
+    CHECK_EQ(torch_reset(), 0);
+    CHECK_EQ(torch_record_stream(a, c.streams[2]), 0);
+    torch_client_work(&c, a, (uint64_t)MIB, c.streams[2]);
+    torch_client_free(a, s);
+    void *b = torch_client_allocate(40 * MIB, s); /* takes the page of `a` */
+    torch_client_free(b, s);
+}
+
 CASE(streams_of_a_graph_do_not_exchange_memory)
 {
     qi_cu_stream s = c.streams[0], t = c.streams[1];
