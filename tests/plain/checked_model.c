@@ -50,7 +50,7 @@ static void allocate(void)
     h->native = watched_native(&w, h->allocation);
     h->first = (unsigned char)below(256);
     h->last = h->size > 1 ? (unsigned char)below(256) : h->first;
-    /* a power of two that divides the offset raises the alignment, and a large one leaves no room */
+    /* a power of two that divides the offset raises the alignment; a large one leaves no room */
     uint64_t power = options.offset_alignment & (0 - options.offset_alignment);
     h->has_front = options.alignment <= 256 && power <= 256;
     h->is_spoiled = false;
