@@ -271,23 +271,27 @@ UNIT(addresses, an_allocation_without_host_memory_leaves_no_entry)
 
 /* ---- the check ------------------------------------------------------------------------------- */
 
-CASE(the_check_finds_a_missing_entry, &finding)
+static void expect_missing(const fixture *f, uint32_t slot)
 {
-    ALLOCATE(f, .size = 1000);
-    quire_allocation a = ALLOCATE(f, .size = 1000),
-                     only = ALLOCATE(f, .size = 10, .dedicated = true);
-    uint64_t address = fixture_info(f, a).address;
-    uint32_t slot = qi_handle_slot(a.id);
-    CHECK_OK(quire_memory_check(f->memory));
-    qi_starts_remove(&f->memory->addresses->starts, address, slot);
     CHECK_FAILS(quire_memory_check(f->memory), QUIRE_ERROR_CORRUPTED);
     CHECK_HAS(quire_last_error(), "an allocation is not found by its address");
     CHECK(qi_addresses_add(f->memory, slot, true));
     CHECK_OK(quire_memory_check(f->memory));
-    qi_page_addresses_remove(qi_memory_page(f->memory, slot)->addresses, 1024);
-    CHECK_FAILS(quire_memory_check(f->memory), QUIRE_ERROR_CORRUPTED);
-    CHECK(qi_addresses_add(f->memory, slot, true));
+}
+
+CASE(the_check_finds_a_missing_entry, &finding)
+{
+    const quire_allocation shared[] = {ALLOCATE(f, .size = 1000), ALLOCATE(f, .size = 1000)};
+    quire_allocation only = ALLOCATE(f, .size = 10, .dedicated = true);
     CHECK_OK(quire_memory_check(f->memory));
+    for (int i = 0; i < 2; i++) {
+        const quire_allocation_info info = fixture_info(f, shared[i]);
+        uint32_t slot = qi_handle_slot(shared[i].id);
+        qi_starts_remove(&f->memory->addresses->starts, info.address, slot);
+        expect_missing(f, slot);
+        qi_page_addresses_remove(qi_memory_page(f->memory, slot)->addresses, info.offset);
+        expect_missing(f, slot);
+    }
     CHECK_OK(quire_free(f->memory, only));
 }
 
