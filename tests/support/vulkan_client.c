@@ -39,11 +39,23 @@ typedef struct program {
     unsigned messages;
 } program;
 
+/* A buffer with its memory. */
 typedef struct piece {
     VkBuffer buffer;
     VkDeviceMemory memory;
-    VkDeviceSize size, needed;
+    VkDeviceSize size;
+    VkMemoryRequirements needs;
 } piece;
+
+/* How a piece differs from a buffer that is only copied. */
+typedef struct piece_options {
+    bool is_visible;
+    VkBufferUsageFlags usage;
+    const void *buffer_chain, *memory_chain;
+    uint32_t types; /* of memory; 0: all that the buffer can have */
+} piece_options;
+
+static const piece_options VISIBLE = {.is_visible = true}, LOCAL = {.is_visible = false};
 
 static void must(VkResult code, const char *what)
 {
@@ -55,6 +67,7 @@ static void must(VkResult code, const char *what)
 
 #define MUST(call) must((call), #call)
 #define FUNCTION(p, name) ((PFN_##name)vkGetDeviceProcAddr((p)->device, #name))
+#define OF_INSTANCE(p, name) ((PFN_##name)vkGetInstanceProcAddr((p)->instance, #name))
 
 static uint64_t mix(uint64_t sum, const void *bytes, size_t size)
 {
@@ -118,8 +131,7 @@ static void make_instance(program *p, uint32_t version)
         .pfnUserCallback = hear,
         .pUserData = p,
     };
-    MUST(((PFN_vkCreateDebugUtilsMessengerEXT)vkGetInstanceProcAddr(
-        p->instance, "vkCreateDebugUtilsMessengerEXT"))(p->instance, &messages, NULL,
+    MUST(OF_INSTANCE(p, vkCreateDebugUtilsMessengerEXT)(p->instance, &messages, NULL,
                                                         &p->messenger));
     if (vkEnumeratePhysicalDevices(p->instance, &one, &p->physical) < 0 || !one) {
         fprintf(stderr, "there is no device\n");
@@ -139,8 +151,9 @@ static bool has(const program *p, const char *extension)
     return false;
 }
 
-/* A device of Vulkan 1.0, without a feature. */
-static VkDevice make_bare_device(const program *p)
+/* Without features and names it is a device of Vulkan 1.0. */
+static VkDevice make_device(const program *p, const VkPhysicalDeviceFeatures2 *features,
+                            uint32_t count, const char *const *names)
 {
     const float priority = 1;
     VkDevice device = NULL;
@@ -148,13 +161,16 @@ static VkDevice make_bare_device(const program *p)
                                            .queueCount = 1,
                                            .pQueuePriorities = &priority};
     const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                                     .pNext = features,
                                      .queueCreateInfoCount = 1,
-                                     .pQueueCreateInfos = &queue};
+                                     .pQueueCreateInfos = &queue,
+                                     .enabledExtensionCount = count,
+                                     .ppEnabledExtensionNames = names};
     MUST(vkCreateDevice(p->physical, &info, NULL, &device));
     return device;
 }
 
-static VkDevice make_device(program *p)
+static VkDevice make_full_device(program *p)
 {
     static const char *const WANTED[] = {
         VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME,
@@ -179,25 +195,13 @@ static VkDevice make_device(program *p)
     address.bufferDeviceAddressCaptureReplay = VK_FALSE;
     features.features.robustBufferAccess = VK_FALSE;
     later.robustImageAccess = VK_FALSE;
-    const float priority = 1;
-    const VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-                                           .queueCount = 1,
-                                           .pQueuePriorities = &priority};
-    const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
-                                     .pNext = &features,
-                                     .queueCreateInfoCount = 1,
-                                     .pQueueCreateInfos = &queue,
-                                     .enabledExtensionCount = count,
-                                     .ppEnabledExtensionNames = names};
-    VkDevice device = NULL;
-    MUST(vkCreateDevice(p->physical, &info, NULL, &device));
-    return device;
+    return make_device(p, &features, count, names);
 }
 
 static void open_device(program *p)
 {
     const VkCommandPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
-    p->device = p->is_bare ? make_bare_device(p) : make_device(p);
+    p->device = p->is_bare ? make_device(p, NULL, 0, NULL) : make_full_device(p);
     vkGetDeviceQueue(p->device, 0, 0, &p->queue);
     MUST(vkCreateCommandPool(p->device, &info, NULL, &p->pool));
 }
@@ -269,26 +273,19 @@ static VkDeviceMemory allocate(const program *p, VkDeviceSize size, uint32_t typ
     return memory;
 }
 
-static VkBuffer make_buffer(const program *p, VkDeviceSize size, VkBufferUsageFlags more,
-                            const void *chain)
+static piece make_piece(const program *p, VkDeviceSize size, const piece_options *how)
 {
-    VkBuffer buffer = VK_NULL_HANDLE;
+    piece made = {.size = size};
     const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-                                     .pNext = chain,
+                                     .pNext = how->buffer_chain,
                                      .size = size,
                                      .usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                                              VK_BUFFER_USAGE_TRANSFER_DST_BIT | more};
-    MUST(vkCreateBuffer(p->device, &info, NULL, &buffer));
-    return buffer;
-}
-
-static piece make_piece(const program *p, VkDeviceSize size, bool visible)
-{
-    VkMemoryRequirements needs;
-    piece made = {.buffer = make_buffer(p, size, 0, NULL), .size = size};
-    vkGetBufferMemoryRequirements(p->device, made.buffer, &needs);
-    made.needed = needs.size;
-    made.memory = allocate(p, needs.size, type_for(p, needs.memoryTypeBits, visible), NULL);
+                                              VK_BUFFER_USAGE_TRANSFER_DST_BIT | how->usage};
+    MUST(vkCreateBuffer(p->device, &info, NULL, &made.buffer));
+    vkGetBufferMemoryRequirements(p->device, made.buffer, &made.needs);
+    uint32_t types = made.needs.memoryTypeBits & (how->types ? how->types : UINT32_MAX);
+    made.memory =
+        allocate(p, made.needs.size, type_for(p, types, how->is_visible), how->memory_chain);
     MUST(vkBindBufferMemory(p->device, made.buffer, made.memory, 0));
     return made;
 }
@@ -299,15 +296,20 @@ static void end_piece(const program *p, const piece *one)
     vkFreeMemory(p->device, one->memory, NULL);
 }
 
-static uint64_t sum_of(const program *p, const piece *one)
+/* Maps the memory and returns its bytes as the device has left them. */
+static void *map(const program *p, VkDeviceMemory memory)
 {
     void *pointer = NULL;
-    const VkMappedMemoryRange range = {.sType = VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE,
-                                       .memory = one->memory,
-                                       .size = VK_WHOLE_SIZE};
-    MUST(vkMapMemory(p->device, one->memory, 0, VK_WHOLE_SIZE, 0, &pointer));
+    const VkMappedMemoryRange range = {
+        .sType = VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE, .memory = memory, .size = VK_WHOLE_SIZE};
+    MUST(vkMapMemory(p->device, memory, 0, VK_WHOLE_SIZE, 0, &pointer));
     MUST(vkInvalidateMappedMemoryRanges(p->device, 1, &range));
-    uint64_t sum = mix(0, pointer, one->size);
+    return pointer;
+}
+
+static uint64_t sum_of(const program *p, const piece *one)
+{
+    uint64_t sum = mix(0, map(p, one->memory), one->size);
     vkUnmapMemory(p->device, one->memory);
     return sum;
 }
@@ -319,11 +321,11 @@ static void use_buffers(const program *p)
     VkDeviceSize total = 0;
     for (unsigned i = 0; i < SMALL; i++) {
         void *pointer = NULL;
-        from[i] = make_piece(p, 4 * (16 + i * 37 % 2000), true);
-        to[i] = make_piece(p, from[i].size, false);
+        from[i] = make_piece(p, 4 * (16 + i * 37 % 2000), &VISIBLE);
+        to[i] = make_piece(p, from[i].size, &LOCAL);
         total += from[i].size;
-        MUST(vkMapMemory(p->device, from[i].memory, 0, i & 1 ? VK_WHOLE_SIZE : from[i].needed, 0,
-                         &pointer));
+        MUST(vkMapMemory(p->device, from[i].memory, 0, i & 1 ? VK_WHOLE_SIZE : from[i].needs.size,
+                         0, &pointer));
         for (unsigned k = 0; k < from[i].size / 4; k++)
             ((uint32_t *)pointer)[k] = i * 2654435761u + k;
         const VkMappedMemoryRange range = {.sType = VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE,
@@ -333,7 +335,7 @@ static void use_buffers(const program *p)
         if (i % 3)
             vkUnmapMemory(p->device, from[i].memory);
     }
-    piece all = make_piece(p, total, true);
+    piece all = make_piece(p, total, &VISIBLE);
     VkCommandBuffer commands = begin(p);
     for (int i = 0; i < SMALL; i++)
         vkCmdCopyBuffer(commands, from[i].buffer, to[i].buffer, 1,
@@ -354,21 +356,21 @@ static void use_buffers(const program *p)
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
-static VkImage make_image(const program *p, bool optimal, const void *chain)
+static VkImage make_image(const program *p, VkFormat format, VkImageTiling tiling,
+                          VkImageUsageFlags usage, const void *chain)
 {
     VkImage image = VK_NULL_HANDLE;
-    const VkImageCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
-        .pNext = chain,
-        .imageType = VK_IMAGE_TYPE_2D,
-        .format = VK_FORMAT_R8G8B8A8_UNORM,
-        .extent = {SIDE, SIDE, 1},
-        .mipLevels = 1,
-        .arrayLayers = 1,
-        .samples = VK_SAMPLE_COUNT_1_BIT,
-        .tiling = optimal ? VK_IMAGE_TILING_OPTIMAL : VK_IMAGE_TILING_LINEAR,
-        .usage = VK_IMAGE_USAGE_TRANSFER_SRC_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT,
-        .initialLayout = VK_IMAGE_LAYOUT_UNDEFINED};
+    const VkImageCreateInfo info = {.sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
+                                    .pNext = chain,
+                                    .imageType = VK_IMAGE_TYPE_2D,
+                                    .format = format,
+                                    .extent = {SIDE, SIDE, 1},
+                                    .mipLevels = 1,
+                                    .arrayLayers = 1,
+                                    .samples = VK_SAMPLE_COUNT_1_BIT,
+                                    .tiling = tiling,
+                                    .usage = usage,
+                                    .initialLayout = VK_IMAGE_LAYOUT_UNDEFINED};
     MUST(vkCreateImage(p->device, &info, NULL, &image));
     return image;
 }
@@ -397,10 +399,12 @@ static void use_images(const program *p)
     VkImage images[IMAGES];
     VkDeviceMemory memories[IMAGES];
     VkBindImageMemoryInfo binds[IMAGES];
-    piece all = make_piece(p, IMAGES * SIDE * SIDE * 4, true);
+    piece all = make_piece(p, IMAGES * SIDE * SIDE * 4, &VISIBLE);
     for (int i = 0; i < IMAGES; i++) {
         VkMemoryRequirements needs;
-        images[i] = make_image(p, i & 1, NULL);
+        images[i] = make_image(
+            p, VK_FORMAT_R8G8B8A8_UNORM, i & 1 ? VK_IMAGE_TILING_OPTIMAL : VK_IMAGE_TILING_LINEAR,
+            VK_IMAGE_USAGE_TRANSFER_SRC_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT, NULL);
         vkGetImageMemoryRequirements(p->device, images[i], &needs);
         const VkMemoryDedicatedAllocateInfo dedicated = {
             .sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO, .image = images[i]};
@@ -442,15 +446,10 @@ static void use_images(const program *p)
 
 static uint32_t filled(const program *p, VkBuffer buffer, VkDeviceMemory memory)
 {
-    void *pointer = NULL;
     VkCommandBuffer commands = begin(p);
     vkCmdFillBuffer(commands, buffer, 0, VK_WHOLE_SIZE, 0xabcd1234);
     end(p, commands);
-    const VkMappedMemoryRange range = {
-        .sType = VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE, .memory = memory, .size = VK_WHOLE_SIZE};
-    MUST(vkMapMemory(p->device, memory, 0, VK_WHOLE_SIZE, 0, &pointer));
-    MUST(vkInvalidateMappedMemoryRanges(p->device, 1, &range));
-    uint32_t value = *(uint32_t *)pointer;
+    uint32_t value = *(uint32_t *)map(p, memory);
     vkUnmapMemory(p->device, memory);
     return value;
 }
@@ -459,35 +458,27 @@ static void use_export(const program *p)
 {
     static const VkExternalMemoryHandleTypeFlagBits TYPE =
         VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
-    VkMemoryRequirements needs;
     int descriptor = -1;
     if (!has(p, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME))
         return;
     const VkExternalMemoryBufferCreateInfo external = {
         .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO, .handleTypes = TYPE};
-    VkBuffer one = make_buffer(p, 4096, 0, &external), other = make_buffer(p, 4096, 0, &external);
-    vkGetBufferMemoryRequirements(p->device, one, &needs);
-    vkGetBufferMemoryRequirements(p->device, other, &needs);
-    uint32_t type = type_for(p, needs.memoryTypeBits, true);
     const VkExportMemoryAllocateInfo exported = {
         .sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO, .handleTypes = TYPE};
-    VkDeviceMemory memory = allocate(p, needs.size, type, &exported);
-    const VkMemoryGetFdInfoKHR get = {
-        .sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR, .memory = memory, .handleType = TYPE};
+    piece_options how = {true, .buffer_chain = &external, .memory_chain = &exported};
+    piece one = make_piece(p, 4096, &how);
+    const VkMemoryGetFdInfoKHR get = {.sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR,
+                                      .memory = one.memory,
+                                      .handleType = TYPE};
     MUST(FUNCTION(p, vkGetMemoryFdKHR)(p->device, &get, &descriptor));
     const VkImportMemoryFdInfoKHR import = {
         .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR, .handleType = TYPE, .fd = descriptor};
-    VkDeviceMemory again = allocate(p, needs.size, type, &import);
-    MUST(vkBindBufferMemory(p->device, one, memory, 0));
-    MUST(vkBindBufferMemory(p->device, other, again, 0));
-    printf("export %x", filled(p, one, memory));
-    void *pointer = NULL;
-    MUST(vkMapMemory(p->device, again, 0, VK_WHOLE_SIZE, 0, &pointer));
-    printf(" import %x\n", *(uint32_t *)pointer);
-    vkDestroyBuffer(p->device, one, NULL);
-    vkDestroyBuffer(p->device, other, NULL);
-    vkFreeMemory(p->device, memory, NULL);
-    vkFreeMemory(p->device, again, NULL);
+    how.memory_chain = &import;
+    piece other = make_piece(p, 4096, &how);
+    printf("export %x", filled(p, one.buffer, one.memory));
+    printf(" import %x\n", *(uint32_t *)map(p, other.memory));
+    end_piece(p, &one);
+    end_piece(p, &other);
 }
 
 static void use_host_pointer(const program *p)
@@ -497,74 +488,62 @@ static void use_host_pointer(const program *p)
     enum { SIZE = 65536 };
     if (!has(p, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME))
         return;
-    VkMemoryRequirements needs;
     VkMemoryHostPointerPropertiesEXT can = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT};
     void *pointer = aligned_alloc(SIZE, SIZE);
     const VkExternalMemoryBufferCreateInfo external = {
         .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO, .handleTypes = TYPE};
-    VkBuffer buffer = make_buffer(p, SIZE, 0, &external);
     MUST(FUNCTION(p, vkGetMemoryHostPointerPropertiesEXT)(p->device, TYPE, pointer, &can));
-    vkGetBufferMemoryRequirements(p->device, buffer, &needs);
     const VkImportMemoryHostPointerInfoEXT import = {
         .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT,
         .handleType = TYPE,
         .pHostPointer = pointer};
-    VkDeviceMemory memory =
-        allocate(p, SIZE, type_for(p, needs.memoryTypeBits & can.memoryTypeBits, true), &import);
-    MUST(vkBindBufferMemory(p->device, buffer, memory, 0));
-    printf("host pointer %x", filled(p, buffer, memory));
+    piece one = make_piece(p, SIZE,
+                           &(piece_options){true, .buffer_chain = &external,
+                                            .memory_chain = &import, .types = can.memoryTypeBits});
+    printf("host pointer %x", filled(p, one.buffer, one.memory));
     printf(" %x\n", *(uint32_t *)pointer);
-    vkDestroyBuffer(p->device, buffer, NULL);
-    vkFreeMemory(p->device, memory, NULL);
+    end_piece(p, &one);
     free(pointer);
 }
 
 static void use_addresses(const program *p)
 {
-    VkMemoryRequirements needs;
     VkDeviceAddress addresses[8];
-    VkBuffer buffers[8];
-    VkDeviceMemory memories[8];
+    piece pieces[8];
     const VkMemoryAllocateFlagsInfo flags = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
                                              .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT};
+    const piece_options how = {.usage = VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT,
+                               .memory_chain = &flags};
     int distinct = 0;
     if (!p->has_addresses)
         return;
     for (int i = 0; i < 8; i++) {
-        buffers[i] = make_buffer(p, 1000, VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT, NULL);
-        vkGetBufferMemoryRequirements(p->device, buffers[i], &needs);
-        memories[i] = allocate(p, needs.size, type_for(p, needs.memoryTypeBits, false), &flags);
-        MUST(vkBindBufferMemory(p->device, buffers[i], memories[i], 0));
+        pieces[i] = make_piece(p, 1000, &how);
         const VkBufferDeviceAddressInfo of_buffer = {
-            .sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, .buffer = buffers[i]};
+            .sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, .buffer = pieces[i].buffer};
         const VkDeviceMemoryOpaqueCaptureAddressInfo of_memory = {
             .sType = VK_STRUCTURE_TYPE_DEVICE_MEMORY_OPAQUE_CAPTURE_ADDRESS_INFO,
-            .memory = memories[i]};
+            .memory = pieces[i].memory};
         addresses[i] = vkGetBufferDeviceAddress(p->device, &of_buffer);
         (void)vkGetDeviceMemoryOpaqueCaptureAddress(p->device, &of_memory);
-        bool is_new = addresses[i] && addresses[i] % needs.alignment == 0;
+        bool is_new = addresses[i] && addresses[i] % pieces[i].needs.alignment == 0;
         for (int k = 0; k < i; k++)
             is_new &= addresses[i] >= addresses[k] + 1000 || addresses[k] >= addresses[i] + 1000;
         distinct += is_new;
     }
     printf("addresses %d\n", distinct);
-    for (int i = 0; i < 8; i++) {
-        vkDestroyBuffer(p->device, buffers[i], NULL);
-        vkFreeMemory(p->device, memories[i], NULL);
-    }
+    for (int i = 0; i < 8; i++)
+        end_piece(p, &pieces[i]);
 }
 
 /* Names, tags and private data: two memory objects in one page stay distinct. */
 static void use_names(const program *p)
 {
-    piece pieces[2] = {make_piece(p, 100, true), make_piece(p, 100, true)};
+    piece pieces[2] = {make_piece(p, 100, &VISIBLE), make_piece(p, 100, &VISIBLE)};
     VkPrivateDataSlot slot = VK_NULL_HANDLE;
     const VkPrivateDataSlotCreateInfo info = {.sType =
                                                   VK_STRUCTURE_TYPE_PRIVATE_DATA_SLOT_CREATE_INFO};
-    PFN_vkSetDebugUtilsObjectNameEXT set_name =
-        (PFN_vkSetDebugUtilsObjectNameEXT)vkGetInstanceProcAddr(p->instance,
-                                                                "vkSetDebugUtilsObjectNameEXT");
     if (p->has_private_data)
         MUST(FUNCTION(p, vkCreatePrivateDataSlot)(p->device, &info, NULL, &slot));
     uint64_t values[2] = {1, 1};
@@ -574,7 +553,7 @@ static void use_names(const program *p)
             .objectType = VK_OBJECT_TYPE_DEVICE_MEMORY,
             .objectHandle = (uint64_t)(uintptr_t)pieces[i].memory,
             .pObjectName = i ? "second" : "first"};
-        MUST(set_name(p->device, &name));
+        MUST(OF_INSTANCE(p, vkSetDebugUtilsObjectNameEXT)(p->device, &name));
         if (slot)
             MUST(FUNCTION(p, vkSetPrivateData)(p->device, VK_OBJECT_TYPE_DEVICE_MEMORY,
                                                (uint64_t)(uintptr_t)pieces[i].memory, slot,
@@ -637,8 +616,7 @@ static void use_swapchain(const program *p)
         return;
     const VkHeadlessSurfaceCreateInfoEXT headless = {
         .sType = VK_STRUCTURE_TYPE_HEADLESS_SURFACE_CREATE_INFO_EXT};
-    MUST(((PFN_vkCreateHeadlessSurfaceEXT)vkGetInstanceProcAddr(
-        p->instance, "vkCreateHeadlessSurfaceEXT"))(p->instance, &headless, NULL, &surface));
+    MUST(OF_INSTANCE(p, vkCreateHeadlessSurfaceEXT)(p->instance, &headless, NULL, &surface));
     MUST(vkGetPhysicalDeviceSurfaceSupportKHR(p->physical, 0, surface, &can_present));
     MUST(vkGetPhysicalDeviceSurfaceCapabilitiesKHR(p->physical, surface, &needs));
     must(vkGetPhysicalDeviceSurfaceFormatsKHR(p->physical, surface, &one, &format) < 0, "formats");
@@ -661,21 +639,8 @@ static void use_swapchain(const program *p)
     must(vkGetSwapchainImagesKHR(p->device, swapchain, &count, own) < 0, "images of a swapchain");
     const VkImageSwapchainCreateInfoKHR of_image = {
         .sType = VK_STRUCTURE_TYPE_IMAGE_SWAPCHAIN_CREATE_INFO_KHR, .swapchain = swapchain};
-    const VkImageCreateInfo image_info = {
-        .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
-        .pNext = &of_image,
-        .imageType = VK_IMAGE_TYPE_2D,
-        .format = format.format,
-        .extent = {SIDE, SIDE, 1},
-        .mipLevels = 1,
-        .arrayLayers = 1,
-        .samples = VK_SAMPLE_COUNT_1_BIT,
-        .tiling = VK_IMAGE_TILING_OPTIMAL,
-        .usage = VK_IMAGE_USAGE_TRANSFER_DST_BIT,
-        .initialLayout = VK_IMAGE_LAYOUT_UNDEFINED,
-    };
-    VkImage image = VK_NULL_HANDLE;
-    MUST(vkCreateImage(p->device, &image_info, NULL, &image));
+    VkImage image = make_image(p, format.format, VK_IMAGE_TILING_OPTIMAL,
+                               VK_IMAGE_USAGE_TRANSFER_DST_BIT, &of_image);
     const VkBindImageMemorySwapchainInfoKHR to_swapchain = {
         .sType = VK_STRUCTURE_TYPE_BIND_IMAGE_MEMORY_SWAPCHAIN_INFO_KHR, .swapchain = swapchain};
     const VkBindImageMemoryInfo bind = {
@@ -693,7 +658,7 @@ static void use_second_device(const program *p)
 {
     program second = *p;
     open_device(&second);
-    piece here = make_piece(p, 1000, true), there = make_piece(&second, 1000, true);
+    piece here = make_piece(p, 1000, &VISIBLE), there = make_piece(&second, 1000, &VISIBLE);
     printf("devices %x", filled(&second, there.buffer, there.memory));
     printf(" %x\n", filled(p, here.buffer, here.memory));
     end_piece(&second, &there);
@@ -708,10 +673,8 @@ static void *work(void *state)
     for (unsigned i = 0; i < 100; i++) {
         piece pieces[3];
         for (unsigned k = 0; k < 3; k++) {
-            void *pointer = NULL;
-            pieces[k] = make_piece(p, 1000 + 900 * k, true);
-            MUST(vkMapMemory(p->device, pieces[k].memory, 0, VK_WHOLE_SIZE, 0, &pointer));
-            memset(pointer, (int)k, 1000);
+            pieces[k] = make_piece(p, 1000 + 900 * k, &VISIBLE);
+            memset(map(p, pieces[k].memory), (int)k, 1000);
         }
         for (unsigned k = 0; k < 3; k++)
             end_piece(p, &pieces[k]);
@@ -749,23 +712,23 @@ static void use_map2(const program *p)
 {
     typedef VkResult(VKAPI_PTR * map_function)(VkDevice, const map2 *, void **);
     typedef VkResult(VKAPI_PTR * unmap_function)(VkDevice, const unmap2 *);
-    map_function map = (map_function)vkGetDeviceProcAddr(p->device, "vkMapMemory2KHR");
-    unmap_function unmap = (unmap_function)vkGetDeviceProcAddr(p->device, "vkUnmapMemory2KHR");
-    if (!map || !unmap) {
+    map_function map_it = (map_function)vkGetDeviceProcAddr(p->device, "vkMapMemory2KHR");
+    unmap_function unmap_it = (unmap_function)vkGetDeviceProcAddr(p->device, "vkUnmapMemory2KHR");
+    if (!map_it || !unmap_it) {
         printf("no vkMapMemory2KHR\n");
         return;
     }
-    piece first = make_piece(p, 100, true), one = make_piece(p, 1000, true);
+    piece first = make_piece(p, 100, &VISIBLE), one = make_piece(p, 1000, &VISIBLE);
     uint32_t *pointer = NULL, value = filled(p, one.buffer, one.memory);
     const map2 to_map = {.sType = (VkStructureType)1000271000,
                          .memory = one.memory,
                          .offset = 64,
                          .size = VK_WHOLE_SIZE};
     const unmap2 to_unmap = {.sType = (VkStructureType)1000271001, .memory = one.memory};
-    MUST(map(p->device, &to_map, (void **)&pointer));
+    MUST(map_it(p->device, &to_map, (void **)&pointer));
     printf("map2 %d\n", *pointer == value);
-    MUST(unmap(p->device, &to_unmap));
-    MUST(map(p->device, &to_map, (void **)&pointer));
+    MUST(unmap_it(p->device, &to_unmap));
+    MUST(map_it(p->device, &to_map, (void **)&pointer));
     end_piece(p, &one);
     end_piece(p, &first);
 }
@@ -812,7 +775,7 @@ int main(int argc, char **argv)
     if (!is_plain)
         use_everything(&p);
     if (abandons || ends)
-        make_piece(&p, 5000, true);
+        make_piece(&p, 5000, &VISIBLE);
     if (ends)
         end_by(argv[2]);
     printf("messages %u\n", p.messages);
@@ -821,8 +784,7 @@ int main(int argc, char **argv)
         return 0;
     vkDestroyCommandPool(p.device, p.pool, NULL);
     vkDestroyDevice(p.device, NULL);
-    ((PFN_vkDestroyDebugUtilsMessengerEXT)vkGetInstanceProcAddr(
-        p.instance, "vkDestroyDebugUtilsMessengerEXT"))(p.instance, p.messenger, NULL);
+    OF_INSTANCE(&p, vkDestroyDebugUtilsMessengerEXT)(p.instance, p.messenger, NULL);
     vkDestroyInstance(p.instance, NULL);
     return p.messages != 0;
 }
