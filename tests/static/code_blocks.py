@@ -219,4 +219,5 @@ def main():
     tap.end()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -14,10 +14,8 @@ import subprocess
 import sys
 import tempfile
 
+from code_blocks import FENCE, run
 from tap import Tap
-
-
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 
 
 def blocks(root, page, language):
@@ -30,11 +28,18 @@ def readme_example(root, language="c"):
     return blocks(root, "README.md", language)[0]
 
 
-def run(command, **options):
-    done = subprocess.run(command, text=True, capture_output=True, **options)
-    problems = [] if done.returncode == 0 else [
-        " ".join(map(str, command)) + f" ends with {done.returncode}", done.stdout, done.stderr]
-    return done.stdout, problems
+def build_and_run(command, source, place, arguments, **options):
+    """A program of one source: how its run ended, or None, and the problems of both."""
+    program = place / "program"
+    _, problems = run([*command, source, "-o", program, *arguments])
+    if problems:
+        return None, problems
+    done = subprocess.run([program], text=True, capture_output=True, **options)
+    if done.returncode:
+        problems = [f"{source.name} ends with {done.returncode}", done.stdout, done.stderr]
+    elif not done.stdout.strip():
+        problems = ["the program printed nothing"]
+    return done, problems
 
 
 def check_cpp(tap, root, place, compiler, arguments):
@@ -42,43 +47,31 @@ def check_cpp(tap, root, place, compiler, arguments):
     if compiler == ["none"]:
         tap.skip("the README's program is C++20, and that of docs/cpp.md runs", "there is no C++ compiler")
         return
-    source, program = place / "program.cpp", place / "program"
+    source = place / "program.cpp"
     source.write_text(readme_example(root))
-    _, problems = run([*compiler, "-std=c++20", "-Wall", "-Wpedantic", "-pedantic-errors", "-Werror",
-                       str(source), "-o", str(program), *arguments])
-    output = ""
-    if not problems:
-        output, problems = run([str(program)])
-    if not problems and not output.strip():
-        problems = ["the program printed nothing"]
-    tap.case("the README's program is C++20", problems)
+    strict = ["-std=c++20", "-Wall", "-Wpedantic", "-pedantic-errors", "-Werror"]
+    tap.case("the README's program is C++20", build_and_run([*compiler, *strict], source, place, arguments)[1])
     source.write_text(blocks(root, "docs/cpp.md", "cpp")[0])
-    _, problems = run([*compiler, "-std=c++17", "-Wall", "-Wextra", "-Werror", str(source), "-o", str(program),
-                       *arguments])
-    output = ""
-    if not problems:
-        output, problems = run([str(program)])
+    done, problems = build_and_run([*compiler, "-std=c++17", "-Wall", "-Wextra", "-Werror"], source, place, arguments)
     expected = blocks(root, "docs/cpp.md", "text")[0]
     tap.case("the program of docs/cpp.md compiles with the installed quire.hpp, and runs",
-             problems or ([] if output == expected else [f"it printed {output!r}"]))
+             problems or ([] if done.stdout == expected else [f"it printed {done.stdout!r}"]))
 
 
 def check_vma(tap, root, place, compilers, arguments, way=""):
     """The program of docs/adapters/vma.md is C11 and C++17 against the installed headers."""
-    sources, program = (place / "vma.c", place / "vma.cpp"), place / "program"
-    for source in sources:
-        source.write_text(blocks(root, "docs/adapters/vma.md", "c")[0])
     expected = blocks(root, "docs/adapters/vma.md", "text")[0]
+    environment = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
     problems = []
-    for compiler, standard, source in zip(compilers, ("c11", "c++17"), sources):
+    for compiler, standard, name in zip(compilers, ("c11", "c++17"), ("vma.c", "vma.cpp")):
         if problems or compiler == ["none"]:
             continue
-        _, problems = run([*compiler, f"-std={standard}", str(source), "-Wall", "-Wextra", "-Wno-missing-field-initializers",
-                           "-Werror", "-o", str(program), *arguments])
-        output = ""
-        if not problems:
-            output, problems = run([str(program)], env={k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"})
-        problems = problems or ([] if output == expected else [f"it printed {output!r}"])
+        source = place / name
+        source.write_text(blocks(root, "docs/adapters/vma.md", "c")[0])
+        warnings = ["-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror"]
+        done, problems = build_and_run([*compiler, f"-std={standard}", *warnings], source, place, arguments,
+                                       env=environment)
+        problems = problems or ([] if done.stdout == expected else [f"it printed {done.stdout!r}"])
     tap.case(f"the program of docs/adapters/vma.md compiles with the installed quire_vma.h, and runs{way}", problems)
 
 
@@ -140,21 +133,14 @@ NO_DEVICE = 77
 
 def check_program(tap, name, source, place, compiler, ways):
     """Compiles a program in each way and runs it."""
-    warnings = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
-    program = place / "program"
+    strict = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
     for way, arguments in ways.items():
-        _, problems = run([*compiler, *warnings, str(source), "-o", str(program), *arguments])
-        if not problems:
-            done = subprocess.run([str(program)], text=True, capture_output=True)
-            if done.returncode == NO_DEVICE and done.stderr.strip():
-                tap.case(f"the program of {name} compiles, {way}")
-                tap.skip(f"the program of {name} runs, {way}", done.stderr.strip().splitlines()[-1])
-                continue
-            if done.returncode:
-                problems = [f"{name} ends with {done.returncode}", done.stdout, done.stderr]
-            elif not done.stdout.strip():
-                problems = ["the program printed nothing"]
-        tap.case(f"the program of {name} compiles and runs, {way}", problems)
+        done, problems = build_and_run([*compiler, *strict], source, place, arguments)
+        if done and done.returncode == NO_DEVICE and done.stderr.strip():
+            tap.case(f"the program of {name} compiles, {way}")
+            tap.skip(f"the program of {name} runs, {way}", done.stderr.strip().splitlines()[-1])
+        else:
+            tap.case(f"the program of {name} compiles and runs, {way}", problems)
 
 
 def check_programs(tap, root, place, compiler, ways):
@@ -177,20 +163,18 @@ def check_vulkan(tap, root, place, compiler, arguments):
     """The README says which lines change for Vulkan."""
     text = readme_example(root)
     changed = text.replace("quire/host.h", "quire/vulkan.h").replace("quire_host_open", "quire_vulkan_open")
-    source, program = place / "vulkan.c", place / "program"
+    source = place / "vulkan.c"
     source.write_text("#include <vulkan/vulkan.h>\n")
     if run([*compiler, "-fsyntax-only", str(source)])[1]:
         tap.skip("the README's program runs on Vulkan", "there are no Vulkan headers")
         return
     source.write_text(changed)
-    _, problems = run([*compiler, "-std=c11", str(source), "-o", str(program), *arguments])
-    if not problems:
-        done = subprocess.run([str(program)], text=True, capture_output=True)
-        if done.returncode and re.search("has no Vulkan|VK_ERROR_INCOMPATIBLE_DRIVER", done.stderr):
-            tap.skip("the README's program runs on Vulkan", done.stderr.strip())
-            return
-        if done.returncode or "page 0, offset" not in done.stdout:
-            problems = [done.stdout, done.stderr]
+    done, problems = build_and_run([*compiler, "-std=c11"], source, place, arguments)
+    if done and done.returncode and re.search("has no Vulkan|VK_ERROR_INCOMPATIBLE_DRIVER", done.stderr):
+        tap.skip("the README's program runs on Vulkan", done.stderr.strip())
+        return
+    if not problems and "page 0, offset" not in done.stdout:
+        problems = [done.stdout, done.stderr]
     tap.case("the README's program runs on Vulkan", problems)
 
 
@@ -314,26 +298,25 @@ def main():
         if not shutil.which("pkg-config"):
             tap.skip("programs compile against the prefix", "there is no pkg-config")
             tap.end()
-        environment = dict(os.environ, PKG_CONFIG_PATH=str(found[0].parent))
         # the file names the prefix it was configured for; this one lies in a folder of its own
         prefix = re.search(r"^prefix=(.*)$", found[0].read_text(), re.M).group(1)
-        flags, problems = run(["pkg-config", f"--define-variable=prefix={place / 'root'}{prefix}",
-                               "--cflags", "--libs", "quire"], env=environment)
-        tap.case("pkg-config answers", problems)
-        library = str(found[0].parent.parent)
-        include = [f for f in flags.split() if f.startswith("-I")]
+
+        def flags_of(package):
+            flags, problems = run(["pkg-config", f"--define-variable=prefix={place / 'root'}{prefix}", "--cflags",
+                                   "--libs", package], env=dict(os.environ, PKG_CONFIG_PATH=str(found[0].parent)))
+            tap.case(f"pkg-config knows {package}", problems)
+            return flags.split() + [f"-Wl,-rpath,{found[0].parent.parent}"]
+
+        shared = flags_of("quire")
         archive = sorted((place / "root").rglob("libquire.a"))
-        ways = {"shared": flags.split() + [f"-Wl,-rpath,{library}"]}
+        ways = {"shared": shared}
         if archive:
-            ways["static"] = include + [str(archive[0]), "-pthread"]
+            ways["static"] = [f for f in shared if f.startswith("-I")] + [str(archive[0]), "-pthread"]
         check_programs(tap, root, place, compiler, ways)
-        check_cpp(tap, root, place, cpp_compiler, flags.split() + [f"-Wl,-rpath,{library}"])
-        check_vulkan(tap, root, place, compiler, flags.split() + [f"-Wl,-rpath,{library}"])
+        check_cpp(tap, root, place, cpp_compiler, shared)
+        check_vulkan(tap, root, place, compiler, shared)
         if (found[0].parent / "quire_vma.pc").exists():
-            more, problems = run(["pkg-config", f"--define-variable=prefix={place / 'root'}{prefix}",
-                                  "--cflags", "--libs", "quire_vma"], env=environment)
-            tap.case("pkg-config knows libquire_vma", problems)
-            arguments = more.split() + [f"-Wl,-rpath,{library}"]
+            arguments = flags_of("quire_vma")
             check_vma(tap, root, place, (compiler, cpp_compiler), arguments)
             # the path of the program is not for the libraries of its libraries: libquire_vma has its own
             check_vma(tap, root, place, (compiler, cpp_compiler), ["-Wl,--as-needed", *arguments],

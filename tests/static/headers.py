@@ -14,19 +14,27 @@ import sys
 from tap import Tap
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
-
-
 CPP_WARNINGS = ["-Wold-style-cast", "-Wmissing-field-initializers", "-Wsign-conversion"]
 PLAIN = ["-fno-exceptions", "-fno-rtti"]
 
 
-def compile_alone(compiler, language, standard, root, header, options=()):
-    command = compiler.split() + [f"-std={standard}", *WARNINGS, *options, "-fsyntax-only",
-                                  "-I", str(root / "include"), "-x", language, "-"]
-    # included twice: the guard must hold
-    text = f'#include "quire/{header}"\n#include "quire/{header}"\n'
-    done = subprocess.run(command, input=text, text=True, capture_output=True)
+def compile_text(compiler, options, root, text, output=("-fsyntax-only",)):
+    """What the compiler says of a text that it refuses."""
+    done = subprocess.run([*compiler.split(), *WARNINGS, *options, *output, "-I", str(root / "include"), "-"],
+                          input=text, text=True, capture_output=True)
     return [done.stderr] if done.returncode else []
+
+
+def compile_alone(compiler, language, standard, root, header, options=()):
+    """Compiles a header that is included twice: its guard must hold."""
+    return compile_text(compiler, [f"-std={standard}", *options, "-x", language], root,
+                        f'#include "quire/{header}"\n' * 2)
+
+
+def headers_text(root, without=()):
+    """The public headers as one text without comments."""
+    return "".join(re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S)
+                   for path in sorted((root / "include/quire").glob("*.h")) if path.name not in without)
 
 
 def cpp_compilers(compiler):
@@ -84,12 +92,6 @@ extern int check[VMA_VERSION >= VK_MAKE_VERSION(3, 4, 0) ? 1 : -1];
 """
 
 
-def compile_text(compiler, options, root, text, output=("-fsyntax-only",)):
-    done = subprocess.run([*compiler.split(), *WARNINGS, *options, *output, "-I", str(root / "include"), "-"],
-                          input=text, text=True, capture_output=True)
-    return [done.stderr] if done.returncode else []
-
-
 def check_vma_programs(tap, c_compiler, cpp_compiler, root):
     """What programs expect of VMA's header besides its functions."""
     tap.case("quire_vma.h defines the macros of VMA's header", compile_text(
@@ -107,8 +109,7 @@ MAY_BE_IGNORED = re.compile(r"quire_\w*(free\w*|unmap|flush\w*|destroy|unlock|ab
 
 def check_results(tap, root, compilers):
     """What can fail for a reason that the program must handle says so; a free does not."""
-    text = "".join(path.read_text() for path in (root / "include/quire").glob("*.h"))
-    declared = re.findall(r"QUIRE_API (QUIRE_MUST_USE )?quire_result\s+(quire_\w+)\(", text)
+    declared = re.findall(r"QUIRE_API (QUIRE_MUST_USE )?quire_result\s+(quire_\w+)\(", headers_text(root))
     problems = [f"{name}: {must}" for must, name in declared if bool(must) == bool(MAY_BE_IGNORED.match(name))]
     ignored = [name for must, name in declared if not must]
     tap.case("only results that tell no more than whether the call was right may be ignored",
@@ -132,9 +133,7 @@ QUERIES = re.compile(r"quire_\w*(get_\w+|find|find_kind|walk|check|choose_kind|w
 
 def check_queries(tap, root):
     """A program that only asks needs no right to change."""
-    text = "".join(re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S)
-                   for path in sorted((root / "include/quire").glob("*.h")))
-    declared = re.findall(r"QUIRE_API (?:QUIRE_MUST_USE )?[\w ]+?\*?(quire_\w+)\(\s*([^,)]*)", text)
+    declared = re.findall(r"QUIRE_API (?:QUIRE_MUST_USE )?[\w ]+?\*?(quire_\w+)\(\s*([^,)]*)", headers_text(root))
     queries = [(name, first) for name, first in declared if QUERIES.match(name) and "*" in first]
     tap.case("queries take their object const", [f"{name}({first}" for name, first in queries if "const " not in first]
              if len(queries) >= 50 else [f"{len(queries)} of {len(declared)}"])
@@ -150,9 +149,7 @@ VALUES = """allocation buffer image range view point placement lluvia_view
 
 def check_growth(tap, root):
     """Options and infos have four words for later fields."""
-    text = "".join(re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S)
-                   for path in sorted((root / "include/quire").glob("*.h")) if path.name != "quire_vma.h")
-    structs = dict(re.findall(r"struct quire_(\w+) \{(.*?)\n\}", text, flags=re.S))
+    structs = dict(re.findall(r"struct quire_(\w+) \{(.*?)\n\}", headers_text(root, ["quire_vma.h"]), flags=re.S))
     del structs["backend"]  # begins with its size
     grows = {name for name, body in structs.items() if "uint64_t unused[4];" in body}
     tap.case("options and infos have 4 unused words, values and items of lists none",
@@ -181,8 +178,7 @@ def main():
     root, c_compiler, cxx_compiler = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
     tap = Tap()
     headers = sorted(p.name for p in (root / "include/quire").glob("*.h"))
-    has_vulkan = not subprocess.run(c_compiler.split() + ["-fsyntax-only", "-x", "c", "-"], text=True,
-                                    input="#include <vulkan/vulkan_core.h>\n", capture_output=True).returncode
+    has_vulkan = not compile_text(c_compiler, ["-x", "c"], root, "#include <vulkan/vulkan_core.h>\n")
     for header in headers:
         if header.startswith(("vulkan", "lluvia", "quire_vma")) and not has_vulkan:
             tap.skip(f"{header} alone", "there are no Vulkan headers")
