@@ -132,10 +132,4 @@ def case_character_set():
         yield f"{shown}"
 
 
-CASES = (("width", case_width), ("character set", case_character_set), ("help", case_help),
-         ("workloads", case_workloads), ("--device", case_device),
-         ("outputs on standard output", case_standard_output),
-         ("an options file on standard input", case_standard_input),
-         ("outputs that cannot be opened", case_early_error))
-
-run_all(CASES)
+run_all(globals())

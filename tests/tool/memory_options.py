@@ -249,10 +249,4 @@ def case_time_limit():
         yield from refused(["tune", SMALL, "--time-limit", text], 2, "--time-limit takes")
 
 
-CASES = (("a round trip for every member", case_round_trip), ("effects", case_effects),
-         ("a flag overrides the file", case_flags_override), ("help", case_help),
-         ("errors", case_errors), ("replay reproduces what tune claims", case_reproduced),
-         ("the flags that tune prints", case_flags_of_tune),
-         ("tune on a long trace", case_long_trace), ("tune with a time limit", case_time_limit))
-
-run_all(CASES)
+run_all(globals())

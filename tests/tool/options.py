@@ -122,10 +122,4 @@ def case_workloads():
         yield f"{value}"
 
 
-CASES = (("profiles and plugins with the wrong backend", case_backends),
-         ("backends without a driver", case_no_driver), ("ambiguous abbreviations", case_ambiguous),
-         ("devices with missing features", case_devices),
-         ("the defaults fail and another candidate works", case_defaults_refuse),
-         ("workloads", case_workloads))
-
-run_all(CASES)
+run_all(globals())

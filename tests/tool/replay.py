@@ -100,7 +100,7 @@ def case_presets():
             yield f"{args}: {done.code} {done.err}"
 
 
-def case_pytorch(path):
+def pytorch_problems(path):
     """The reserved bytes, which are pages, are close to the requested ones, with few calls."""
     value, problems = replay(path, "--fit", "segregated", "--page-size", "32M")
     yield from problems
@@ -497,26 +497,9 @@ def case_map():
 
 # ---- all of them --------------------------------------------------------------------------------
 
-CASES = (
-    ("the replay as text", case_replay_text), ("presets", case_presets),
-    ("sizes in K, M and G", case_page_sizes),
-    ("pages larger than the heap", case_huge_page_sizes),
-    ("a device with small pages", case_small_pages), ("one page that grows", case_contiguous),
-    ("fits without pages that grow", case_contiguous_refused), ("the linear fit", case_linear),
-    ("replay is deterministic", case_determinism), ("standard input", case_standard_input),
-    ("malformed traces", case_malformed_traces),
-    ("a directory as a trace", case_directory_as_trace),
-    ("a trace that is missing", case_missing_trace), ("a trace without events", case_no_events),
-    ("failed allocations", case_refused_allocations), ("SVG and HTML", case_svg_and_html),
-    ("the line over time in the HTML", case_html_course), ("odd names", case_odd_names),
-    ("a long label", case_long_label), ("files that cannot be written", case_unwritable),
-    ("traces are not overwritten", case_overwriting), ("the map", case_map),
-)
 
-
-def all_cases():
-    """The cases, and every trace of the project and of QUIRE_TEST_DATA."""
-    yield from CASES
+def more_cases():
+    """Every trace of the project and of QUIRE_TEST_DATA."""
     for path in sorted(TRACES.glob("*.csv")):
         for fit in FITS:
             yield f"replay {path.name}, fit {fit}", functools.partial(trace_problems, path, fit)
@@ -528,7 +511,7 @@ def all_cases():
             yield (f"replay $QUIRE_TEST_DATA: {path.name}, fit {fit}",
                    functools.partial(trace_problems, path, fit))
         if path.name.startswith("pytorch"):
-            yield f"what {path.name} reserves", functools.partial(case_pytorch, path)
+            yield f"what {path.name} reserves", functools.partial(pytorch_problems, path)
 
 
-run_all(all_cases())
+run_all(globals(), more_cases())

@@ -176,9 +176,4 @@ def case_workloads():
             yield f"{name}: {len(found)} workloads: {text}"
 
 
-CASES = (("arguments", case_arguments), ("names of files", case_file_names),
-         ("messages longer than a buffer", case_long_names), ("texts of traces", case_traces),
-         ("texts of profiles", case_profiles), ("one is not plural", case_plurals),
-         ("bench lists its workloads", case_workloads))
-
-run_all(CASES)
+run_all(globals())

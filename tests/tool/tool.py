@@ -453,29 +453,9 @@ def case_closed_output():
 
 # ---- all of them --------------------------------------------------------------------------------
 
-CASES = (
-    ("help, everywhere", case_help), ("help names every option", case_help_names_options),
-    ("the version", case_version), ("bad usage", case_usage),
-    ("values that options refuse", case_usage_values),
-    ("page sizes that are none", case_usage_page_size),
-    ("options cut short are checked too", case_usage_abbreviated), ("devices", case_devices),
-    ("the tour's numbers", case_tour), ("a tour of every profile", case_tour_profiles),
-    ("profiles of no possible device", case_bad_profiles),
-    ("profiles that are not JSON", case_bad_profiles_json),
-    ("profiles with values of the wrong type", case_bad_profiles_types),
-    ("profiles that cannot be read", case_missing_profile),
-    ("numbers above 2^63 and missing sizes", case_large_profile_numbers), ("copies", case_copy),
-    ("copies, in words", case_copy_text), ("copies without space", case_copy_without_room),
-    ("bench", case_bench), ("bench with threads", case_bench_threads),
-    ("bench of the maximum occupancy", case_bench_churn),
-    ("bench names its workloads", case_bench_names), ("progress on a terminal", case_progress),
-    ("a full disk", case_full_disk), ("closed streams", case_closed_output),
-)
 
-
-def all_cases():
-    """The cases, and every profile of the project and of QUIRE_TEST_DATA."""
-    yield from CASES
+def more_cases():
+    """Every profile of the project and of QUIRE_TEST_DATA."""
     for path in PROFILES:
         yield f"devices --profile {path.name}", functools.partial(profile_problems, path)
     if not DATA:
@@ -486,4 +466,4 @@ def all_cases():
                functools.partial(profile_problems, path))
 
 
-run_all(all_cases())
+run_all(globals(), more_cases())

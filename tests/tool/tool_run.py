@@ -79,13 +79,16 @@ def skip_without_data():
     raise Skipped("QUIRE_TEST_DATA is not set")
 
 
-def run_all(cases):
-    """Runs (name, function) pairs, each in a folder of its own. Ends the program."""
+def run_all(names, more=()):
+    """Runs the functions case_* of a file, then more (name, function) pairs, each in a folder of its own. Ends the
+    program. The name of a function's case is the first line of its text, or else the function's name in words."""
     def enter(folder):
         global _folder
         _folder = folder
 
-    run_cases(cases, f"quire-{pathlib.Path(sys.argv[0]).stem}-", enter)
+    cases = [((case.__doc__ or name.removeprefix("case_").replace("_", " ")).split("\n")[0].rstrip("."), case)
+             for name, case in names.items() if name.startswith("case_")]
+    run_cases([*cases, *more], f"quire-{pathlib.Path(sys.argv[0]).stem}-", enter)
 
 
 # ---- exit status and messages -------------------------------------------------------------------

@@ -209,11 +209,4 @@ def case_memory():
             yield f"{text[:60]!r}...: exit {done.code}, {done.err[:200]!r}"
 
 
-CASES = (("the chart of a training shows the peak of each step", case_steps),
-         ("the charts of all traces show their peaks", case_shipped),
-         ("one event among thousands is seen in the chart", case_spikes),
-         ("the README's figures of shipped traces", case_readme),
-         ("times count from the first event", case_late_start),
-         ("a file that is no trace is rejected without much memory", case_memory))
-
-run_all(CASES)
+run_all(globals())

@@ -228,17 +228,4 @@ def case_tune_nothing():
         yield "standard input"
 
 
-# ---- all of them --------------------------------------------------------------------------------
-
-CASES = (
-    ("tune", case_tune), ("tune tries every retention", case_tune_retention),
-    ("tune as text", case_tune_text), ("tune with a known answer", case_tune_known),
-    ("tune with a fit and a page size", case_tune_restricted),
-    ("tune recommends what serves a larger run", case_tune_larger_run),
-    ("tune with and without the linear fit", case_tune_linear),
-    ("tune is deterministic", case_tune_determinism),
-    ("tune if every candidate has failures", case_tune_refused),
-    ("tune without allocations", case_tune_nothing),
-)
-
-run_all(CASES)
+run_all(globals())
