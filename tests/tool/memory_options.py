@@ -8,7 +8,9 @@ import random
 import re
 import time
 
-from tool_run import KIB, MIB, SMALL, TRACES, here, parse, refused, result, run, run_all, write
+from tool_run import (
+    KIB, MIB, SMALL, TRACES, here, parse, refused, result, run, run_all, without_times, write,
+)
 
 # key: (flag, value of the flag, the same value in JSON, members that it needs)
 MEMBERS = {
@@ -45,18 +47,12 @@ MEMBERS = {
 
 def replay(trace, *args):
     """The JSON of a replay that succeeds, without its times."""
-    value = result("replay", trace, *args)
-    return {key: inner for key, inner in value.items() if not key.endswith("_ns")}
+    return without_times(result("replay", trace, *args))
 
 
 def page_map(*args):
     """The JSON of a map that succeeds, without handles and times."""
-    value = result("map", SMALL, *args)
-    del value["stats"]["backend_nanoseconds"]
-    for page in value["pages"]:
-        for item in page["ranges"]:
-            item.pop("allocation", None)
-    return value
+    return without_times(result("map", SMALL, *args), "allocation")
 
 
 def flags_of(options):
@@ -211,11 +207,7 @@ def churn(events):
 
 
 def tuned(trace, *args):
-    value = result("tune", trace, *args)
-    for c in value["candidates"]:
-        for key in ("wall_ns", "alloc_ns", "free_ns"):
-            del c[key]
-    return value
+    return without_times(result("tune", trace, *args))
 
 
 def case_long_trace():

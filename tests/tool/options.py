@@ -4,11 +4,10 @@ of bench that runs for less than a second.
 usage: options.py PATH_TO_QUIRE SOURCE_ROOT
 """
 
-import json
 import os
 import re
 
-from tool_run import HEADER, MIB, fails, parse, refused, run, run_all, write
+from tool_run import HEADER, MIB, fails, parse, profile_with, refused, run, run_all, write
 
 NO_DRIVERS = {"VK_DRIVER_FILES": "/nonexistent", "VK_ICD_FILENAMES": "/nonexistent",
               "CUDA_VISIBLE_DEVICES": ""}
@@ -25,8 +24,7 @@ def prints(args, *texts):
 
 
 def profile(**fields):
-    return json.dumps({"name": "p", "heaps": [{"size": 2 * MIB, "flags": ["DEVICE_LOCAL"]}],
-                       "types": [{"heap": 0, "flags": ["DEVICE_LOCAL"]}], **fields})
+    return profile_with(**{"heaps": [{"size": 2 * MIB, "flags": ["DEVICE_LOCAL"]}], **fields})
 
 
 def case_backends():

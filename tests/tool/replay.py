@@ -13,8 +13,8 @@ import xml.etree.ElementTree
 
 from tool_run import (
     BENCH, BOOL, DATA, FITS, FRAGMENTATION, GIB, HEADER, LATENCY, MIB, NUMBER, REPLAY, SMALL, TEXT,
-    TRACES, Figures, differs, fails, heap, here, parse, parsed, profile_with, run, run_all,
-    skip_without_data, succeeds, usage, write,
+    TRACES, Figures, differs, fails, heap, here, parse, parsed, profile_with, result, ring, run,
+    run_all, skip_without_data, succeeds, usage, without_times, write,
 )
 
 SVG = "http://www.w3.org/2000/svg"
@@ -175,19 +175,17 @@ def case_contiguous_refused():
 
 def case_linear():
     """A ring of 3 allocations passes through one page many times; in a full page requests fail."""
-    events = [f"alloc,{i + 1},300000,,{i},0,\n" + (f"free,{i - 1},,,{i},0,\n" if i > 1 else "")
-              for i in range(99)]
-    ring = write("ring.csv", HEADER + "".join(events))
-    done = run("replay", ring, "--json", "--fit", "linear", "--page-size", "1200000")
+    trace = ring()
+    done = run("replay", trace, "--json", "--fit", "linear", "--page-size", "1200000")
     value = parse(done)
     got = [value[k] for k in ("fit", "failures", "allocations", "pages_created", "peak_pages")]
     if done.code or got != ["linear", 0, 99, 1, 1]:
         yield f"exit {done.code}: {value}"
-    done = run("replay", ring, "--json", "--fit", "linear", "--page-size", "800000")
+    done = run("replay", trace, "--json", "--fit", "linear", "--page-size", "800000")
     value = parse(done)
     if done.code != 1 or not value["failures"] or value["peak_pages"] != 1:
         yield f"exit {done.code}: {value}"
-    yield from succeeds(run("map", ring, "--fit", "linear"))
+    yield from succeeds(run("map", trace, "--fit", "linear"))
     value, problems = parsed(run("bench", "a1k", "--repeats", "1", "--json", "--fit", "linear"),
                              {**BENCH, "alloc_ns": LATENCY, "free_ns": LATENCY})
     yield from problems
@@ -196,22 +194,11 @@ def case_linear():
 
 
 def case_determinism():
-    def numbers(fit):
-        value = parse(run("replay", TRACES / "llm-serving.csv", "--json", "--fit", fit))
-        for key in ("wall_ns", "alloc_ns", "free_ns"):
-            del value[key]
-        return value
-
-    def pages(fit):
-        value = parse(run("map", TRACES / "recorded-imagemagick.csv", "--json", "--fit", fit))
-        del value["stats"]["backend_nanoseconds"]
-        return value
-
-    for look in (numbers, pages):
+    for command, name in (("replay", "llm-serving.csv"), ("map", "recorded-imagemagick.csv")):
         for fit in FITS:
-            first, second = look(fit), look(fit)
+            first, second = (without_times(result(command, TRACES / name, "--fit", fit)) for _ in range(2))
             if first != second:
-                yield f"{look.__name__}, fit {fit}: {first} {second}"
+                yield f"{command}, fit {fit}: {first} {second}"
 
 
 def case_standard_input():
@@ -317,8 +304,7 @@ class Page(html.parser.HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.open, self.problems, self.seen, self.text = [], [], {}, []
-        self.lines = {}
+        self.open, self.problems, self.seen = [], [], set()
 
     def handle_startendtag(self, tag, attrs):
         self.look(tag, dict(attrs))
@@ -332,21 +318,15 @@ class Page(html.parser.HTMLParser):
         if not self.open or self.open.pop() != tag:
             self.problems.append(f"</{tag}> closes nothing")
 
-    def handle_data(self, data):
-        self.text.append(data)
-
     def look(self, tag, attrs):
-        self.seen[tag] = self.seen.get(tag, 0) + 1
+        self.seen.add(tag)
         if tag in ("script", "link", "iframe", "object"):
             self.problems.append(f"there is a <{tag}>")
         self.problems += [f"<{tag} {k}={v!r}>" for k, v in attrs.items()
                           if k in ("src", "href", "xlink:href") or k.startswith("on")]
-        if tag == "polyline":
-            points = [p.split(",") for p in attrs["points"].split()]
-            self.lines[attrs["class"]] = [(float(x), float(y)) for x, y in points]
 
 
-def read_page(path):
+def html_problems(path):
     page = Page()
     text = (here() / path).read_text(encoding="utf-8")
     page.feed(text)
@@ -357,11 +337,6 @@ def read_page(path):
         page.problems.append("it refers to another place")
     if not text.lower().startswith("<!doctype html>"):
         page.problems.append("no doctype")
-    return page
-
-
-def html_problems(path):
-    page = read_page(path)
     yield from (f"{path}: {p}" for p in page.problems)
     yield from (f"{path} has no <{tag}>" for tag in ("title", "svg", "table")
                 if tag not in page.seen)
@@ -378,18 +353,6 @@ def case_svg_and_html():
         pages = len(re.findall(r"^page \d", done.out, re.M))
         if (here() / "m.svg").read_text().count(">page ") < pages:
             yield f"{trace.name}: {pages} pages in the text, fewer in the picture"
-
-
-def case_html_course():
-    """The line over time has enough points: hundreds of events are not three points."""
-    yield from succeeds(run("replay", SMALL, "--html", "course.html"))
-    page = read_page("course.html")
-    yield from page.problems
-    for name, points in page.lines.items():
-        if len(points) < 100:
-            yield f"line {name} has {len(points)} points for {Figures(SMALL).operations} events"
-    if len(page.lines) != 3:
-        yield f"lines: {list(page.lines)}"
 
 
 def case_odd_names():

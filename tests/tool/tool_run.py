@@ -156,6 +156,16 @@ def result(*args):
     return parse(done)
 
 
+def without_times(value, *keys):
+    """The value of a JSON text without times, and without further keys, at any depth."""
+    if isinstance(value, list):
+        return [without_times(v, *keys) for v in value]
+    if not isinstance(value, dict):
+        return value
+    return {k: without_times(v, *keys) for k, v in value.items()
+            if not k.endswith("_ns") and k not in ("backend_nanoseconds", *keys)}
+
+
 NUMBER, REAL, TEXT, BOOL, MAYBE = "number", "real", "text", "bool", "number or null"
 TYPES = {NUMBER: int, REAL: (int, float), TEXT: str, BOOL: bool, MAYBE: (int, type(None))}
 
@@ -221,6 +231,12 @@ def profile_with(**changes):
 
 def heap(**fields):
     return profile_with(heaps=[{"flags": [], **fields}])
+
+
+def ring():
+    """A trace with two or three live allocations, of which the oldest is always freed first."""
+    return write("ring.csv", HEADER + "".join(
+        f"alloc,{i + 1},300000,,{i},0,\n" + (f"free,{i - 1},,,{i},0,\n" if i > 1 else "") for i in range(99)))
 
 
 class Figures:

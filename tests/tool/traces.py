@@ -10,7 +10,7 @@ import re
 import resource
 import statistics
 
-from tool_run import HEADER, MIB, ROOT, TRACES, Skipped, here, result, run, run_all, write
+from tool_run import HEADER, MIB, ROOT, TRACES, Skipped, here, result, run, run_all, without_times, write
 
 LEFT, WIDTH, TOP, HEIGHT = 90, 1000, 20, 320  # of the chart
 
@@ -149,13 +149,6 @@ def case_readme():
 # ---- times --------------------------------------------------------------------------------------
 
 
-def without_times(value):
-    if isinstance(value, dict):
-        return {k: without_times(v) for k, v in value.items()
-                if not k.endswith("_ns") and k not in ("trace", "backend_nanoseconds")}
-    return [without_times(v) for v in value] if isinstance(value, list) else value
-
-
 def case_late_start():
     """A trace that starts late, its frames on streams, is the same trace."""
     lines = (TRACES / "transformer-training.csv").read_text().splitlines()[1:2000]
@@ -173,7 +166,7 @@ def case_late_start():
         yield "the last time is not the largest there is"
     for args in (["replay"], ["map"], ["map", "--at", "end"],
                  ["tune", "--fit", "first", "--page-size", "64M"]):
-        one, other = (without_times(result(args[0], path, *args[1:])) for path in (early, late))
+        one, other = (without_times(result(args[0], path, *args[1:]), "trace") for path in (early, late))
         if one != other:
             yield f"{args}: {one} {other}"
     charts = [Chart(path).lines for path in (early, late)]

@@ -7,7 +7,7 @@ import re
 
 from tool_run import (
     BOOL, FITS, HEADER, MAYBE, MIB, NUMBER, REPLAY, SMALL, TEXT, TRACES, Figures, differs, fails,
-    heap, parse, parsed, run, run_all, succeeds, write,
+    heap, parse, parsed, result, ring, run, run_all, succeeds, without_times, write,
 )
 
 OF_REPLAY = {key: REPLAY[key] for key in REPLAY
@@ -142,10 +142,7 @@ def case_tune_restricted():
         yield from problems
         if {(c["fit"], c["page_size"]) for c in value["candidates"]} != {(fit, 4 * MIB)}:
             yield f"--fit {fit} --page-size 4M: {value['recommendation']}"
-    events = [f"alloc,{i + 1},300000,,{i},0,\n" + (f"free,{i - 1},,,{i},0,\n" if i > 1 else "")
-              for i in range(99)]
-    ring = write("tuned-ring.csv", HEADER + "".join(events))
-    yield from recommends(ring, ".fit.algorithm = QUIRE_FIT_LINEAR", "--fit", "linear", fit="linear",
+    yield from recommends(ring(), ".fit.algorithm = QUIRE_FIT_LINEAR", "--fit", "linear", fit="linear",
                           peak_pages=1, failures=0)
 
 
@@ -191,13 +188,8 @@ def case_tune_linear():
 
 
 def case_tune_determinism():
-    def numbers():
-        value = parse(run("tune", SMALL, "--json"))
-        for candidate in value["candidates"]:
-            for key in ("wall_ns", "alloc_ns", "free_ns"):
-                del candidate[key]
-        return value
-    if numbers() != numbers():
+    first, second = (without_times(result("tune", SMALL)) for _ in range(2))
+    if first != second:
         yield "two runs differ"
 
 
