@@ -2,7 +2,7 @@
  * vkfft_client.c - transforms by VkFFT, each buffer with its own VkDeviceMemory, compared with the
  * same in double precision: prints the largest error of each length. It does not use quire.
  *
- * tests/tool/vulkan_clients.py compiles it if VkFFT's headers are installed, with
+ * tests/tool/vulkan_programs.py compiles it if VkFFT's headers are installed, with
  * -DVKFFT_BACKEND=0.
  */
 #include <complex.h>

@@ -1,10 +1,11 @@
-"""Programs with a window or a pipeline, with the layer and without: vkmark, mpv, GStreamer, GTK, OpenGL
-programs through zink, and Dawn and llama.cpp of npm. Each must have the same result, no new message of
-the validation layer, and fewer driver allocations.
+"""Programs with the layer and without: vkmark, mpv, GStreamer, GTK, OpenGL programs through zink, Dawn and
+llama.cpp of npm, Debian's ffmpeg with its Vulkan filters and libplacebo's, and VkFFT. Each must have the same
+result, to the bit, and fewer driver allocations; most must have no new message of the validation layer.
 
 usage: vulkan_programs.py LAYER_FOLDER NAME=MANIFEST...
 
-QUIRE_NPM names the folder in which npm has installed webgpu and node-llama-cpp.
+QUIRE_NPM names the folder in which npm has installed webgpu and node-llama-cpp, and QUIRE_VKFFT the folder with
+VkFFT's headers of 1.3.4; the default is /usr/include.
 
 A program that is not installed, fails without the layer, or has other results each time, is skipped
 with the reason.
@@ -23,7 +24,7 @@ import tempfile
 from layer_run import LAYER, VALIDATION, has_validation, layer_path, read_statistics, total
 from tap import Tap
 
-TIMEOUT = 120
+TIMEOUT = 300
 CLIENTS = pathlib.Path(__file__).resolve().parents[1] / "clients"
 NPM = pathlib.Path(os.environ.get("QUIRE_NPM", ""), "node_modules").resolve()
 RUNS = 8  # without the layer, after one with it that differs
@@ -60,10 +61,11 @@ def file_hash(name):
     return read
 
 
-def lines(pattern):
-    """Reads what the program prints about each part of its work, without times."""
+def lines(pattern, least=1):
+    """Reads what the program prints about each part of its work, without times. Fewer lines are no result."""
     def read(_, output):
-        return re.findall(pattern, output, re.M) or None
+        found = re.findall(pattern, output, re.M)
+        return found if len(found) >= least else None
     return read
 
 
@@ -83,26 +85,63 @@ def random_model(environment):
 
 
 class Program:
-    """A command and what reads its result; `prepare` returns further words of the command. `package` is a
-    file of npm that the program needs, instead of a screen."""
+    """A command and what reads its result; `prepare` returns further words of the command. `reason` is why a program
+    that needs no screen cannot run, or an empty text. At least `least` allocations are placed in pages, and at most
+    `most` are made by the driver. With `is_plain` its messages are not compared, but all that the layer may pass on
+    is exported, imported, dedicated or large."""
 
-    def __init__(self, name, command, read, files=None, prepare=lambda environment: [], package=None, **environment):
+    def __init__(self, name, command, read, files=None, prepare=lambda environment: [], reason=None, least=1,
+                 most=None, is_plain=False, **environment):
         self.name, self.command, self.read, self.prepare = name, command, read, prepare
-        self.files, self.package, self.environment = files or {}, package, environment
+        self.files, self.reason, self.environment = files or {}, reason, environment
+        self.least, self.most, self.is_plain = least, most, is_plain
 
     def missing(self, display):
         """Returns the reason why the program cannot run, or nothing."""
+        if self.reason:
+            return self.reason
         if not shutil.which(self.command[0]):
             return f"{self.command[0]} is not installed"
-        if self.package:
-            return "" if self.package.exists() else f"npm has not installed {self.package} (QUIRE_NPM)"
-        return "" if display else "Xvfb is not installed, or does not start"
+        return "" if display or self.reason is not None else "Xvfb is not installed, or does not start"
 
 
 def npm_program(name, script, file, **options):
     package = NPM / file
-    return Program(name, ["node", str(CLIENTS / script), str(package)], lines(r"^result (.*)"), package=package,
+    reason = "" if package.exists() else f"npm has not installed {package} (QUIRE_NPM)"
+    return Program(name, ["node", str(CLIENTS / script), str(package)], lines(r"^result (.*)"), reason=reason,
                    **options)
+
+
+def ffmpeg_program(name, pixels, filters, least=0):
+    """The md5 of every frame, after filters between upload and download."""
+    return Program(f"ffmpeg {name}", ["ffmpeg", "-v", "error", "-init_hw_device", "vulkan=v:0", "-filter_hw_device", "v",
+                                      "-f", "lavfi", "-i", "testsrc2=size=320x240:rate=10:duration=2", "-vf",
+                                      f"format={pixels},hwupload,{filters},hwdownload,format={pixels}", "-f",
+                                      "framemd5", "-"],
+                   lines(r"^0, .*", 20), reason="", least=least, is_plain=True)
+
+
+def vkfft_program(place):
+    """Compiles tests/support/vkfft_client.c, if VkFFT's headers are there."""
+    headers = [folder for folder in (os.environ.get("QUIRE_VKFFT"), "/usr/include")
+               if folder and pathlib.Path(folder, "vkFFT.h").exists()]
+    program, reason = str(place / "vkfft"), ""
+    text = pathlib.Path(headers[0], "vkFFT.h").read_text() if headers else ""
+    version = re.search(r"VkFFTGetVersion\(\) *{\s*return (\d+);", text)
+    if not headers:
+        reason = "VkFFT's headers are not there (libvkfft-dev of bookworm-backports)"
+    elif not version or int(version.group(1)) < 10300:
+        reason = "VkFFT before 1.3 does not compile with this release's glslang"
+    else:
+        libraries = [f"-l{name}" for name in ("glslang", "MachineIndependent", "OSDependent", "GenericCodeGen",
+                                              "OGLCompiler", "SPIRV", "SPIRV-Tools-opt", "SPIRV-Tools")
+                     if list(pathlib.Path("/usr/lib").glob(f"*/lib{name}.a"))]
+        done = subprocess.run(["cc", "-std=gnu11", "-O1", "-w", "-DVKFFT_BACKEND=0", f"-I{headers[0]}",
+                               CLIENTS.parent / "support/vkfft_client.c", "-o", program, "-lvulkan",
+                               "-Wl,--start-group", *libraries, "-Wl,--end-group", "-lstdc++", "-lm", "-lpthread"],
+                              capture_output=True, text=True)
+        reason = "it does not compile: " + done.stderr.strip()[-300:] if done.returncode else ""
+    return Program("VkFFT", [program], lines("^.+"), reason=reason, least=6, most=1, is_plain=True)
 
 
 PROGRAMS = [
@@ -133,6 +172,11 @@ PROGRAMS = [
     # which otherwise looks for a device that is not a processor
     npm_program("llama.cpp", "llama_client.mjs", "node-llama-cpp/dist/index.js", prepare=random_model,
                 GGML_VK_VISIBLE_DEVICES="0"),
+    ffmpeg_program("gblur", "yuv420p", "gblur_vulkan", least=1),
+    ffmpeg_program("avgblur", "yuv420p", "avgblur_vulkan"),
+    ffmpeg_program("chromaber and scale", "yuv420p", "scale_vulkan=160:120,chromaber_vulkan"),
+    ffmpeg_program("flips and transpose", "rgba", "hflip_vulkan,vflip_vulkan,transpose_vulkan"),
+    ffmpeg_program("libplacebo", "yuv420p", "libplacebo=w=200:h=152", least=5),
 ]
 
 
@@ -143,8 +187,8 @@ class Outcome:
         self.result, self.error, self.messages, self.devices = result, error, set(messages), devices
         self.is_validated = is_validated
 
-    def in_pages(self):
-        return sum(device["outcomes"]["in_a_page"]["allocations"] for device in self.devices)
+    def count(self, *outcomes):
+        return sum(device["outcomes"][outcome]["allocations"] for device in self.devices for outcome in outcomes)
 
 
 def run(program, manifest, folder, display, layers):
@@ -205,9 +249,14 @@ def check(tap, what, program, manifest, folder, display):
     if layered.result != first.result:
         problems += [f"the result is {layered.result} instead of {first.result}", layered.error]
     asked, made = (total(layered.devices, key) for key in ("client_allocations", "driver_allocations"))
-    if not layered.in_pages() or made > asked or (made == asked and layered.in_pages() > 1):
-        problems.append(f"{asked} allocations, {layered.in_pages()} of them in pages, {made} of the driver")
+    in_pages, passed_on = layered.count("in_a_page"), layered.count("external", "dedicated", "large")
+    if not asked or in_pages < program.least or made > asked or (made == asked and in_pages > 1) or \
+            (program.is_plain and in_pages + passed_on != asked) or (program.most and made > program.most):
+        problems.append(f"{asked} allocations, {in_pages} of them in pages, {passed_on} dedicated, external or large, "
+                        f"{made} of the driver")
     tap.case(f"{what}: the same result; {asked} allocations are {made} of the driver", problems)
+    if program.is_plain:
+        return
     if has_validation():
         check_messages(tap, what, program, manifest, folder, display)
     else:
@@ -236,11 +285,12 @@ def main():
     folder, tap = sys.argv[1], Tap()
     drivers = [named.split("=", 1) for named in sys.argv[2:]]
     if not drivers:
-        tap.skip("programs with windows", "there is no Vulkan driver")
+        tap.skip("programs of others", "there is no Vulkan driver")
     with screen() as display, tempfile.TemporaryDirectory() as cache:
         os.environ["MESA_SHADER_CACHE_DIR"] = cache  # compiling the shaders of llama.cpp takes half a minute
+        programs = [*PROGRAMS, vkfft_program(pathlib.Path(cache))] if drivers else []
         for name, manifest in drivers:
-            for program in PROGRAMS:
+            for program in programs:
                 what = f"{name}: {program.name}"
                 if not pathlib.Path(manifest).exists():
                     tap.skip(what, f"there is no {manifest}")
