@@ -458,9 +458,6 @@ def case_map():
                 yield f"--at {at}: the text's rows are {rows}"
 
 
-# ---- all of them --------------------------------------------------------------------------------
-
-
 def more_cases():
     """Every trace of the project and of QUIRE_TEST_DATA."""
     for path in sorted(TRACES.glob("*.csv")):

@@ -130,39 +130,6 @@ def case_devices():
         yield f"devices: {value['devices']}"
 
 
-USABLE = {"LAZILY_ALLOCATED", "PROTECTED", "DEVICE_COHERENT_AMD"}
-
-
-def choice_problems(device):
-    """Implausible choices."""
-    types, choices = [set(t["flags"]) for t in device["types"]], device["choices"]
-    usable = [i for i, flags in enumerate(types) if not flags & USABLE]
-
-    def some(*flags, without=()):
-        return [i for i in usable if types[i] >= set(flags) and not types[i] & set(without)]
-
-    def among(work, *lists):
-        """The choice is in the first list that is not empty."""
-        wanted = next((found for found in lists if found), [])
-        if choices[work] not in (wanted or [None]):
-            yield f"{work} is {choices[work]}, not one of {wanted}"
-
-    largest = max((device["heaps"][device["types"][i]["heap"]]["size"]
-                   for i in some("DEVICE_LOCAL")), default=0)
-    yield from among("device", [i for i in some("DEVICE_LOCAL")
-                                if device["heaps"][device["types"][i]["heap"]]["size"] == largest])
-    yield from among("upload", some("HOST_VISIBLE", "HOST_COHERENT",
-                                    without=("DEVICE_LOCAL", "HOST_CACHED")),
-                     some("HOST_VISIBLE", "HOST_COHERENT", without=("DEVICE_LOCAL",)),
-                     some("HOST_VISIBLE", "HOST_COHERENT"), some("HOST_VISIBLE"))
-    yield from among("readback", some("HOST_VISIBLE", "HOST_CACHED", without=("DEVICE_LOCAL",)),
-                     some("HOST_VISIBLE", "HOST_CACHED"), some("HOST_VISIBLE"))
-    yield from among("both", some("HOST_VISIBLE", "HOST_CACHED", "DEVICE_LOCAL"),
-                     some("HOST_VISIBLE", "HOST_CACHED"), some("HOST_VISIBLE", "DEVICE_LOCAL"),
-                     some("HOST_VISIBLE"))
-    yield from among("shared", some("DEVICE_LOCAL", "HOST_VISIBLE"))
-
-
 def profile_problems(path):
     profile = json.loads(path.read_text())
     value, problems = parsed(run("devices", "--json", "--profile", path), DEVICES)
@@ -181,7 +148,6 @@ def profile_problems(path):
         limit = profile.get("limits", {}).get(name)
         if limit is not None and device["limits"][name] != int(limit):
             yield f"{name}: {device['limits'][name]}"
-    yield from choice_problems(device)
     text = run("devices", "--profile", path)
     yield from succeeds(text)
     if text.out.count("\n  ") < len(heaps) + len(types):
@@ -449,9 +415,6 @@ def case_closed_output():
                           stderr=subprocess.PIPE, timeout=120)
     if done.returncode != 1 or b"-: " not in done.stderr:
         yield f"closed input: exit {done.returncode}, {done.stderr!r}"
-
-
-# ---- all of them --------------------------------------------------------------------------------
 
 
 def more_cases():
