@@ -19,7 +19,7 @@ from unittest import mock
 import quire
 from quire import dlpack
 
-from support import CUDA_DRIVER, SOURCE, consume, in_threads, needs_cuda, run_python
+from support import CUDA_DRIVER, SOURCE, consume, in_child, in_threads, needs_cuda, run_python
 
 NUMBA_PROGRAM = """
 import gc, numpy, quire.numba
@@ -59,6 +59,10 @@ a, b = (pointers.of(i).allocate(4096, 1) for i in (0, 1))
 print(driver.cuMemcpyDtoD_v2(ctypes.c_uint64(b), ctypes.c_uint64(a), ctypes.c_size_t(4096)))
 print(quire.open_cuda(0, peers=[1]).create_memory().buffer(64).address > 0)
 """
+
+
+# where programs find the emulated driver
+DRIVER_PATH = os.pathsep.join([os.path.dirname(CUDA_DRIVER), os.environ.get("LD_LIBRARY_PATH", "")])
 
 
 def open_device(**options):
@@ -196,21 +200,13 @@ class Cuda(unittest.TestCase):
     def test_fork(self):
         """In a child nothing works, and everything can be destroyed, also by the end of the process."""
         a = self.memory.allocate(64)
-        child = os.fork()
-        if not child:
-            status = 1
-            try:
-                self.memory.allocate(64)
-            except quire.NotPermittedError:
-                try:
-                    a.free()
-                except quire.NotPermittedError:
-                    self.memory.destroy_all()
-                    self.device.destroy_all()
-                    status = 0
-            finally:
-                os._exit(status)
-        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+        def work():
+            self.assertRaises(quire.NotPermittedError, self.memory.allocate, 64)
+            self.assertRaises(quire.NotPermittedError, a.free)
+            self.memory.destroy_all()
+            self.device.destroy_all()
+        in_child(work)
         a.free()
 
 
@@ -239,8 +235,7 @@ class Frameworks(unittest.TestCase):
 
     def test_two_devices(self):
         """CuPy, Numba and cuda.core copy between devices without asking quire."""
-        folder = os.pathsep.join([os.path.dirname(CUDA_DRIVER), os.environ.get("LD_LIBRARY_PATH", "")])
-        outputs = [run_python(TWO_DEVICES if flags else TWO_DEVICES.rsplit("print", 1)[0], LD_LIBRARY_PATH=folder,
+        outputs = [run_python(TWO_DEVICES if flags else TWO_DEVICES.rsplit("print", 1)[0], LD_LIBRARY_PATH=DRIVER_PATH,
                               QUIRE_FAKE_CUDA_MODELS="h200,h200", QUIRE_FAKE_CUDA_FLAGS=flags)
                    for flags in ("peers", "")]
         self.assertEqual(outputs, ["0\nTrue\n", "0\n"])
@@ -361,9 +356,7 @@ class Frameworks(unittest.TestCase):
     @unittest.skipUnless(importlib.util.find_spec("numba"), "Numba is not installed")
     def test_real_numba(self):
         """Arrays of Numba itself; kernels need a compiler that the emulated driver does not have."""
-        output = run_python(NUMBA_PROGRAM, NUMBA_CUDA_DRIVER=CUDA_DRIVER,
-                            LD_LIBRARY_PATH=os.pathsep.join([os.path.dirname(CUDA_DRIVER),
-                                                             os.environ.get("LD_LIBRARY_PATH", "")]))
+        output = run_python(NUMBA_PROGRAM, NUMBA_CUDA_DRIVER=CUDA_DRIVER, LD_LIBRARY_PATH=DRIVER_PATH)
         self.assertEqual(output.split(), ["1", "4000", "999.0", "0", "OutOfDeviceMemoryError", "5.0", "5.0"])
 
     def test_cuda_core(self):
