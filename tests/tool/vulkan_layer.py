@@ -73,6 +73,19 @@ def failures(done, expected=0):
     return [] if done.returncode == expected else [f"exit status {done.returncode}", done.stderr[-2000:]]
 
 
+def differences(plain, *others):
+    """Failed runs, and outputs that differ from that of the first."""
+    problems = [problem for done in (plain, *others) for problem in failures(done)]
+    if any(done.stdout != plain.stdout for done in others):
+        problems += [done.stdout for done in (plain, *others)]
+    return problems
+
+
+def silence(done):
+    """Whether the program ended well, and the validation layer had nothing to say."""
+    return failures(done) + ([] if "messages 0\n" in done.stdout else [done.stdout, done.stderr[:2000]])
+
+
 def check_results(tap, bench, driver):
     statistics = bench.place / "statistics"
     statistics.unlink(missing_ok=True)
@@ -82,10 +95,7 @@ def check_results(tap, bench, driver):
         return False
     layered, with_layer = bench.run(driver, LAYER, QUIRE_LAYER_STATS="json",
                                     QUIRE_LAYER_STATS_FILE=str(statistics))
-    problems = failures(plain) + failures(layered)
-    if plain.stdout != layered.stdout:
-        problems += ["without the layer:", plain.stdout, "with it:", layered.stdout]
-    tap.case(f"{driver.name}: a program computes the same with the layer", problems)
+    tap.case(f"{driver.name}: a program computes the same with the layer", differences(plain, layered))
     devices = read_statistics(statistics)
     asked, made = total(devices, "client_allocations"), total(devices, "driver_allocations")
     problems = [] if len(devices) == 2 else [f"{len(devices)} devices"]
@@ -103,8 +113,7 @@ def check_validation(tap, bench, driver):
     for layers in ((LAYER, VALIDATION), (VALIDATION, LAYER), (VALIDATION, LAYER, VALIDATION)):
         done, _ = bench.run(driver, *layers)
         words = " over ".join("validation" if layer == VALIDATION else "the layer" for layer in layers)
-        tap.case(f"{driver.name}: nothing to say: {words}",
-                 failures(done) + ([] if "messages 0\n" in done.stdout else [done.stdout, done.stderr[:2000]]))
+        tap.case(f"{driver.name}: nothing to say: {words}", silence(done))
 
 
 def small_warnings(bench, driver, layers):
@@ -157,13 +166,10 @@ def check_versions(tap, bench, driver, validates):
         without, _ = bench.run(driver, options=[option])
         layered, _ = bench.run(driver, LAYER, options=[option], QUIRE_LAYER_STATS="text",
                                VK_LOADER_DEBUG="error,warn")
-        problems = failures(without) + failures(layered)
-        if not without.stdout == layered.stdout == plain.stdout:
-            problems += [plain.stdout, without.stdout, layered.stdout]
+        problems = differences(plain, without, layered)
         if validates and option == "--bare":
             for layers in ((VALIDATION, LAYER), (LAYER, VALIDATION)):
-                done, _ = bench.run(driver, *layers, options=[option])
-                problems += failures(done) + ([] if "messages 0\n" in done.stdout else [done.stdout])
+                problems += silence(bench.run(driver, *layers, options=[option])[0])
         problems += [line for line in layered.stderr.splitlines() if LAYER in line and "older than" in line]
         if " passed on\n" not in layered.stderr or " and 0 passed on\n" not in layered.stderr:
             problems.append(layered.stderr)
@@ -173,11 +179,9 @@ def check_versions(tap, bench, driver, validates):
 def check_map2(tap, bench, driver):
     plain, _ = bench.run(driver, options=["--map2"])
     layered, _ = bench.run(driver, LAYER, options=["--map2"])
-    problems = failures(plain) + failures(layered)
-    problems += [] if plain.stdout == layered.stdout else [plain.stdout, layered.stdout]
     if "map2" not in plain.stdout:
         return False
-    tap.case(f"{driver.name}: vkMapMemory2KHR", problems)
+    tap.case(f"{driver.name}: vkMapMemory2KHR", differences(plain, layered))
     return True
 
 
@@ -190,10 +194,10 @@ def check_settings(tap, bench, driver):
     for fit in ("first", "buddy"):
         done, made = bench.run(driver, LAYER, QUIRE_LAYER_FIT=fit, QUIRE_LAYER_PAGE_SIZE="8M",
                                QUIRE_LAYER_DEDICATED="suballocate")
-        problems = failures(done) + ([] if done.stdout == plain.stdout else [plain.stdout, done.stdout])
-        tap.case(f"fit {fit}, other pages, dedicated ones in them: the same ({made} allocations)", problems)
+        tap.case(f"fit {fit}, other pages, dedicated ones in them: the same ({made} allocations)",
+                 differences(plain, done))
     done, _ = bench.run(driver, LAYER, QUIRE_LAYER_ZERO="on", QUIRE_LAYER_STATS="text")
-    problems = failures(done) + ([] if done.stdout == plain.stdout else [plain.stdout, done.stdout])
+    problems = differences(plain, done)
     problems += [] if "passed on: to be zeroed, but not host-visible" in done.stderr else [done.stderr]
     tap.case("zeroed memory: the same", problems)
 
@@ -205,7 +209,7 @@ def check_lines(tap, bench, driver):
     problems = failures(quiet) + [line for line in quiet.stderr.splitlines() if LAYER in line]
     tap.case("nothing is announced in a file or pipe", problems)
     done, _ = bench.run(driver, LAYER, QUIRE_LAYER_INFO="on", QUIRE_LAYER_FIT="buddy", QUIRE_LAYER_PAGESIZE="8M")
-    problems = failures(done) + ([] if done.stdout == plain.stdout else [plain.stdout, done.stdout])
+    problems = differences(plain, done)
     said = [line.removeprefix(f"{LAYER}: ") for line in done.stderr.splitlines() if line.startswith(LAYER)]
     name = re.escape(driver.name)
     expected = ["QUIRE_LAYER_PAGESIZE is unknown and has no effect; is QUIRE_LAYER_PAGE_SIZE meant[?]",

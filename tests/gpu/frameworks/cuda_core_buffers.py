@@ -4,7 +4,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
-from package import IS_QUICK, begin, case, leaks, microseconds  # noqa: E402
+from package import IS_QUICK, begin, case, end, leaks, microseconds  # noqa: E402
 
 try:
     import cuda.core  # noqa: F401
@@ -53,14 +53,6 @@ def frees():
     return leaks(resource.memory, lambda: (list(order()), device.sync()))
 
 
-def refusal():
-    try:
-        device.allocate(1 << 50, stream=stream)
-    except MemoryError:
-        return
-    yield "no MemoryError"
-
-
 def figures():
     count = 100 if IS_QUICK else 2000
     print("buffer allocated and closed, microseconds: bytes, quire, cuda.core's own resource")
@@ -73,7 +65,4 @@ def figures():
 case(tap, "bytes of buffers in quire's memory", bytes_of_buffers)
 case(tap, "the order of a stream", order)
 case(tap, "buffers that are closed are freed", frees)
-case(tap, "a request that does not fit is a MemoryError", refusal)
-case(tap, "memory is consistent", lambda: resource.memory.check())
-case(tap, "figures", figures)
-tap.end()
+end(tap, resource.memory, lambda: device.allocate(1 << 50, stream=stream), figures)

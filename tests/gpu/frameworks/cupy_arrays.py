@@ -4,7 +4,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
-from package import IS_QUICK, begin, case, leaks, microseconds  # noqa: E402
+from package import IS_QUICK, begin, case, end, leaks, microseconds  # noqa: E402
 
 tap, quire, cupy = begin("CuPy", "cupy")
 import quire.cupy  # noqa: E402
@@ -81,14 +81,6 @@ def shared():
     buffer.free()
 
 
-def refusal():
-    try:
-        cupy.empty(1 << 50, dtype="uint8")
-    except MemoryError:
-        return
-    yield "no MemoryError"
-
-
 def figures():
     """Microseconds for one array that is made and dropped, and the bytes that the allocator keeps."""
     count = 100 if IS_QUICK else 5000
@@ -114,7 +106,4 @@ case(tap, "results equal those with CuPy's pool", same_results)
 case(tap, "arrays that are dropped are freed", frees)
 case(tap, "four streams", streams)
 case(tap, "DLPack and the CUDA array interface share bytes", shared)
-case(tap, "a request that does not fit is a MemoryError", refusal)
-case(tap, "memory is consistent", lambda: memory.check())
-case(tap, "figures", figures)
-tap.end()
+end(tap, memory, lambda: cupy.empty(1 << 50, dtype="uint8"), figures)

@@ -4,7 +4,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
-from package import IS_QUICK, begin, case, leaks, microseconds  # noqa: E402
+from package import IS_QUICK, begin, case, end, leaks, microseconds  # noqa: E402
 
 tap, quire, numpy, cuda = begin("Numba", "numpy", "numba.cuda")
 if not hasattr(numpy, "row_stack"):  # NumPy 2.5 has removed it; numba-cuda up to 0.30 reads it
@@ -71,14 +71,6 @@ def information():
         yield f"{info}"
 
 
-def refusal():
-    try:
-        cuda.device_array(1 << 50, dtype="uint8")
-    except MemoryError:
-        return
-    yield "no MemoryError"
-
-
 def figures():
     count = 100 if IS_QUICK else 2000
     print("array made and dropped, microseconds: bytes, quire through Numba, quire alone")
@@ -93,7 +85,4 @@ case(tap, "arrays that are dropped are freed", frees)
 case(tap, "two streams", streams)
 case(tap, "the CUDA array interface shares bytes", shared)
 case(tap, "memory information", information)
-case(tap, "a request that does not fit is a MemoryError", refusal)
-case(tap, "memory is consistent", lambda: memory.check())
-case(tap, "figures", figures)
-tap.end()
+end(tap, memory, lambda: cuda.device_array(1 << 50, dtype="uint8"), figures)

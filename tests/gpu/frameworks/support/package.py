@@ -47,6 +47,20 @@ def case(tap, name, function):
     tap.case(name, problems)
 
 
+def end(tap, memory, request, figures):
+    """The last cases of a script: a request that does not fit, the memory of the framework, and figures."""
+    def refusal():
+        try:
+            request()
+        except MemoryError:
+            return
+        yield "no MemoryError"
+    case(tap, "a request that does not fit is a MemoryError", refusal)
+    case(tap, "memory is consistent", memory.check)
+    case(tap, "figures", figures)
+    tap.end()
+
+
 def microseconds(function, count):
     """The time of one call: the minimum of five rounds."""
     best = float("inf")
