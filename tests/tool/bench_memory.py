@@ -7,7 +7,7 @@ import pathlib
 import sys
 import tempfile
 
-from bench_run import list_problems, page_problems, short_run, spread_problems, usage_problems
+from bench_run import list_problems, page_problems, row_problems, short_run, usage_problems
 from tap import Tap
 
 ROOT = pathlib.Path(sys.argv[2])
@@ -32,25 +32,16 @@ def present(figures, names):
 
 
 def page_row_problems(figures):
-    wanted = {(name, n) for name in present(figures, ONE + STREAM)
-              for n in (1, 16, 64, 256, 1024)}
-    found = {(row["subject"], row["pages"]) for row in figures["pages"]}
-    if found != wanted:
-        yield f"pages: {sorted(found)}, not {sorted(wanted)}"
-    for row in figures["pages"]:
-        yield from spread_problems(row, "pair_ns")
+    wanted = {(name, n) for name in present(figures, ONE + STREAM) for n in (1, 16, 64, 256, 1024)}
+    return row_problems("pages", figures["pages"], ("subject", "pages"), wanted, "pair_ns")
 
 
 def thread_row_problems(figures):
     names = present(figures, ONE + EACH)
     wanted = {(name, threads, handed) for name in names for threads in (1, 2)
               for handed in (False, True) if not (handed and name == "VMA, an allocator each")}
-    found = {(row["subject"], row["threads"], row["handed"]) for row in figures["threads"]}
-    if found != wanted:
-        yield f"threads: {sorted(found)}, not {sorted(wanted)}"
-    for row in figures["threads"]:
-        if row["pair_ns"]["min"] <= 0 or row["pairs"] < 500:
-            yield str(row)
+    yield from row_problems("threads", figures["threads"], ("subject", "threads", "handed"), wanted, "pair_ns")
+    yield from (str(row) for row in figures["threads"] if row["pairs"] < 500)
 
 
 def other_row_problems(figures):
@@ -80,22 +71,17 @@ def find_problems(figures):
             yield str(row)
     wanted = {(way, threads) for way in ("free by handle", "own table and mutex", "quire_free_at_address")
               for threads in (1, 2)}
-    found = {(row["way"], row["threads"]) for row in figures["free_at"]}
-    if found != wanted or len(figures["free_at"]) != len(wanted):
-        yield f"free_at: {sorted(found)}, not {sorted(wanted)}"
-    for row in figures["free_at"]:
-        if row["reps"] != 1 or row["pair_ns"]["min"] <= 0:
-            yield str(row)
+    rows = figures["free_at"]
+    yield from row_problems("free_at", rows, ("way", "threads"), wanted, "pair_ns")
+    if [row["reps"] for row in rows] != [1] * len(wanted):
+        yield str(rows)
 
 
 def wait_problems(figures):
     """Waits for contended locks: every lock in every scene, percentiles in rising order."""
     wanted = {(name, threads, hold_ns, busy) for name in LOCKS for threads in (2, 4, 8)
               for hold_ns in (40, 2000) for busy in (False, True)}
-    found = {(row["lock"], row["threads"], row["hold_ns"], row["busy"])
-             for row in figures["lock_latency"]}
-    if found != wanted:
-        yield f"waits: {sorted(found)}, not {sorted(wanted)}"
+    yield from row_problems("waits", figures["lock_latency"], ("lock", "threads", "hold_ns", "busy"), wanted)
     for row in figures["lock_latency"]:
         waits = [row[key]["median"] for key in ("p50_ns", "p99_ns", "p999_ns", "max_ns")]
         if waits != sorted(waits) or waits[-1] <= 0 or row["reps"] != 1 \

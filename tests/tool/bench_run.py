@@ -54,6 +54,15 @@ def spread_problems(row, *keys):
             yield f"{key} of {row}"
 
 
+def row_problems(part, rows, keys, wanted, *spread):
+    """The values of these keys in the rows are the wanted ones, and the figures of the others have a spread."""
+    found = {tuple(row[key] for key in keys) for row in rows}
+    if found != set(wanted):
+        yield f"{part}: {sorted(found)}, not {sorted(wanted)}"
+    for row in rows:
+        yield from spread_problems(row, *spread)
+
+
 def page_problems(folder, program, mark, *documents, wanted=()):
     """The program replaces the tables between the marks of a page, and nothing else."""
     page = folder / "page.md"
