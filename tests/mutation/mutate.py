@@ -24,7 +24,6 @@ import time
 
 sys.dont_write_bytecode = True
 
-import equivalents  # noqa: E402
 import points  # noqa: E402
 from build import Build, Failed  # noqa: E402
 
@@ -233,7 +232,7 @@ def main():
         tap.end()
     verdict = tester.try_mutant(planted_in(texts))
     tap.case("mutation: a planted fault is killed", [] if verdict == "killed" else [verdict])
-    sample(tester, chosen, texts, equivalents.read(HERE / "equivalent.txt"), given.count)
+    sample(tester, chosen, texts, points.read_equivalents(HERE / "equivalent.txt"), given.count)
     killed, counted = tester.tried["killed"], tester.tried["killed"] + tester.tried["survived"]
     share = 100 * killed / counted if counted else 0
     out("not counted: " + ", ".join(f"{tester.tried[why]} {why}"

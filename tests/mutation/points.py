@@ -161,3 +161,18 @@ def changed_lines(text, point):
     before = text[first:last]
     after = text[first:point.begin] + new + text[point.end:last]
     return " ".join(before.split()), " ".join(after.split())
+
+
+def read_equivalents(path):
+    """The mutants of equivalent.txt, whose change no program can observe:
+    {(file, operator, line before, line after): reason}; lines in the form of changed_lines()."""
+    listed = {}
+    text = "\n".join(line for line in path.read_text().splitlines() if not line.startswith("#"))
+    for block in filter(None, re.split(r"\n\s*\n", text.strip())):
+        lines = block.splitlines()
+        if len(lines) < 4 or not lines[1].startswith("- ") or not lines[2].startswith("+ "):
+            raise ValueError(f"equivalent.txt: a block has the lines FILE: OPERATOR, - LINE, + LINE, REASON:\n{block}")
+        file, operator = lines[0].split(": ", 1)
+        before, after = (" ".join(without_comments(line[2:]).split()) for line in lines[1:3])
+        listed[file, operator, before, after] = " ".join(lines[3:])
+    return listed

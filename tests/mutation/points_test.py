@@ -8,7 +8,6 @@ import sys
 
 sys.dont_write_bytecode = True
 
-import equivalents  # noqa: E402
 import points  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -74,7 +73,7 @@ def check_points(tap):
 
 
 def check_equivalents(tap, root):
-    listed = equivalents.read(HERE / "equivalent.txt")
+    listed = points.read_equivalents(HERE / "equivalent.txt")
     possible, problems = set(), []
     for file in {key[0] for key in listed}:
         if not (root / file).exists():

@@ -182,19 +182,11 @@ static void make_device(real_vulkan *r)
 {
     static const float priority = 1;
     const uint32_t sparse_family = find_sparse_family(r);
-    const VkDeviceQueueCreateInfo queues[] = {
-        {
-            .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-            .queueCount = 1,
-            .pQueuePriorities = &priority,
-        },
-        {
-            .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
-            .queueFamilyIndex = sparse_family,
-            .queueCount = 1,
-            .pQueuePriorities = &priority,
-        },
-    };
+    const VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+                                           .queueCount = 1,
+                                           .pQueuePriorities = &priority};
+    VkDeviceQueueCreateInfo queues[] = {queue, queue};
+    queues[1].queueFamilyIndex = sparse_family;
     r->timeline = (VkPhysicalDeviceTimelineSemaphoreFeatures){
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES};
     r->maintenance4 = (VkPhysicalDeviceMaintenance4Features){

@@ -77,30 +77,28 @@ def check_validation(tap, program, output):
     tap.case(name, problems)
 
 
-def check_vulkan(tap, program):
-    name = "vulkan_compute: the device computes y = a * x + y"
+def check_on_device(tap, program, name, problems_of):
     done, problems = run(program)
     if done.returncode == NO_DEVICE:
         tap.skip(name, f"no Vulkan device: {done.stderr.strip()}")
         return
-    tap.case(name, problems or check_places(places(done.stdout, "x", "y")) + expect(
-        done.stdout, rf"y = 2 \* x \+ y is right for {COUNT} floats",
-        r"live \d+ bytes, reserved \d+ bytes, pages \d+, backend calls \d+"))
+    tap.case(name, problems or problems_of(done.stdout))
     check_validation(tap, program, done.stdout)
+
+
+def check_vulkan(tap, program):
+    check_on_device(tap, program, "vulkan_compute: the device computes y = a * x + y", lambda output: [
+        *check_places(places(output, "x", "y")),
+        *expect(output, rf"y = 2 \* x \+ y is right for {COUNT} floats",
+                r"live \d+ bytes, reserved \d+ bytes, pages \d+, backend calls \d+")])
 
 
 def check_renderer(tap, program):
     """The fake driver has several queue families, and reports a wrong use of them."""
-    is_fake = "QUIRE_FAKE_LAYOUT" in os.environ
-    name = "vulkan_renderer: the pixels are right"
-    done, problems = run(program)
-    if done.returncode == NO_DEVICE:
-        tap.skip(name, f"no Vulkan device: {done.stderr.strip()}")
-        return
-    tap.case(name, problems or expect(
-        done.stdout, r"atlas: page \d+, offset \d+, size \d+", r"output: page \d+, offset \d+, size \d+",
-        f"256 x 256 pixels are right, drawn by {'two queue families' if is_fake else '(one|two) queue famil(y|ies)'}"))
-    check_validation(tap, program, done.stdout)
+    families = "two queue families" if "QUIRE_FAKE_LAYOUT" in os.environ else "(one|two) queue famil(y|ies)"
+    check_on_device(tap, program, "vulkan_renderer: the pixels are right", lambda output: expect(
+        output, r"atlas: page \d+, offset \d+, size \d+", r"output: page \d+, offset \d+, size \d+",
+        f"256 x 256 pixels are right, drawn by {families}"))
 
 
 def check_ptx(tap):

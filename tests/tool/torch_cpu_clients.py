@@ -70,16 +70,12 @@ def operators(tap, clients):
         found = [error]
     tap.case("operators, refusals, and tensors from before", [] if found == ["done"] else found)
     code = f"import torch; torch.ops.load_library({clients.library!r}); print(torch.ops.quire_cpu.is_active())"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=TIMEOUT,
-                          env=dict(os.environ, QUIRE_TORCH_CPU_SHARDS="many"))
-    tap.case("a wrong setting leaves PyTorch's allocator",
-             [] if done.stdout == "False\n" and "QUIRE_TORCH_CPU_SHARDS" in done.stderr else
-             [done.stdout, done.stderr])
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=TIMEOUT,
-                          env=dict(os.environ, QUIRE_TORCH_CPU_PAGESIZE="8m"))
-    tap.case("an unknown setting is reported",
-             [] if done.stdout == "True\n" and "is QUIRE_TORCH_CPU_PAGE_SIZE meant?" in done.stderr else
-             [done.stdout, done.stderr])
+    for name, variable, text, active, message in (
+            ("a wrong setting leaves PyTorch's allocator", "SHARDS", "many", "False", "QUIRE_TORCH_CPU_SHARDS"),
+            ("an unknown setting is reported", "PAGESIZE", "8m", "True", "is QUIRE_TORCH_CPU_PAGE_SIZE meant?")):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=TIMEOUT,
+                              env={**os.environ, f"QUIRE_TORCH_CPU_{variable}": text})
+        tap.case(name, [] if done.stdout == f"{active}\n" and message in done.stderr else [done.stdout, done.stderr])
 
 
 def peak_requested(path):

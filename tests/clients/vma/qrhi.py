@@ -10,7 +10,6 @@ heaps out of a class of VMA; here it reads vmaGetMemoryProperties.
 
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -41,18 +40,6 @@ def private_headers():
     folders = [pathlib.Path(root, module, version, *more) for module in ("QtGui", "QtCore")
                for more in ((), (module,))]
     return folders if all(folder.exists() for folder in folders) else []
-
-
-def lacks(drivers):
-    """What this machine lacks, or an empty text."""
-    if not drivers:
-        return "there is no Vulkan driver"
-    if not sources.archive("qt6-base"):
-        return "QUIRE_SOURCES names no folder with the source of qt6-base"
-    for program in ("g++", "pkg-config", "Xvfb"):
-        if not shutil.which(program):
-            return f"there is no {program}"
-    return "" if private_headers() else "there are no private headers of Qt, of the version of the source"
 
 
 def build(work, root, libraries):
@@ -95,7 +82,9 @@ def check(tap, driver, programs, display):
 def main():
     work, root, libraries, drivers = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3:5], sys.argv[5:]
     tap = Tap()
-    reason = lacks(drivers)
+    reason = sources.lacks(drivers, "qt6-base", "g++", "pkg-config", "Xvfb")
+    if not reason and not private_headers():
+        reason = "there are no private headers of Qt, of the version of the source"
     if reason:
         tap.skip("QRhi on quire", reason)
         tap.end()

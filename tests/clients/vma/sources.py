@@ -11,6 +11,15 @@ import subprocess
 import tarfile
 
 
+def lacks(drivers, package, *programs):
+    """What this machine lacks, or an empty text."""
+    if not drivers:
+        return "there is no Vulkan driver"
+    if not archive(package):
+        return f"QUIRE_SOURCES names no folder with the source of {package}"
+    return next((f"there is no {program}" for program in programs if not shutil.which(program)), "")
+
+
 def archive(package):
     """The archive of the package's sources, or None."""
     folder = os.environ.get("QUIRE_SOURCES", "")

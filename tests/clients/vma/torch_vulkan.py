@@ -31,19 +31,13 @@ OWN_FAULT = "VUID-VkDeviceQueueCreateInfo-pQueuePriorities-00383"
 
 def lacks(drivers):
     """What this machine lacks, or an empty text."""
-    if not drivers:
-        return "there is no Vulkan driver"
-    if not sources.archive("pytorch"):
-        return "QUIRE_SOURCES names no folder with the source of pytorch"
-    for program in ("g++", "glslc"):
-        if not shutil.which(program):
-            return f"there is no {program}"
-    for module in ("torch", "yaml"):
-        if not importlib.util.find_spec(module):
-            return f"Python has no {module}"
-    if not pathlib.Path("/usr/include/torch/library.h").exists():
-        return "there are no headers of PyTorch"
-    return ""
+    reason = sources.lacks(drivers, "pytorch", "g++", "glslc")
+    modules = [name for name in ("torch", "yaml") if not importlib.util.find_spec(name)]
+    if not reason and modules:
+        reason = f"Python has no {modules[0]}"
+    if not reason and not pathlib.Path("/usr/include/torch/library.h").exists():
+        reason = "there are no headers of PyTorch"
+    return reason
 
 
 def make_shaders(root, work):

@@ -195,7 +195,3 @@ class Abi(unittest.TestCase):
         self.assertFalse(is_same("uint32_t count", ctypes.c_uint64))
         self.assertFalse(is_same("quire_memory *memory", ctypes.POINTER(ctypes.c_void_p)))
         self.assertTrue(issubclass(enums.Fit, enum.IntEnum))
-
-
-if __name__ == "__main__":
-    unittest.main()
