@@ -12,9 +12,9 @@ import re
 import xml.etree.ElementTree
 
 from tool_run import (
-    BENCH, BOOL, DATA, FITS, FRAGMENTATION, GIB, HEADER, LATENCY, MIB, NUMBER, REPLAY, SMALL, TEXT,
-    TRACES, Figures, differs, fails, heap, here, parse, parsed, profile_with, result, ring, run,
-    run_all, skip_without_data, succeeds, usage, without_times, write,
+    BOOL, DATA, FITS, FRAGMENTATION, GIB, HEADER, MIB, NUMBER, ONE_THREAD, REPLAY, SMALL, TEXT, TRACES,
+    Figures, differs, fails, heap, here, parse, profile_with, result, ring, run, run_all, skip_without_data,
+    succeeds, usage, without_times, write,
 )
 
 SVG = "http://www.w3.org/2000/svg"
@@ -29,13 +29,12 @@ MAP = {"schema": NUMBER, "what": TEXT, "name": TEXT, "kind": NUMBER, "flags": [T
 
 
 def replay(path, *args):
-    return parsed(run("replay", path, "--json", *args), REPLAY)
+    return result("replay", path, *args, shape=REPLAY)
 
 
 def trace_problems(path, fit):
     figures = Figures(path)
-    value, problems = replay(path, "--fit", fit)
-    yield from problems
+    value = replay(path, "--fit", fit)
     expected = {"trace": str(path), "backend": "host", "fit": fit,
                 "page_size": 32 * MIB if fit == "linear" else MIB,  # of the first page
                 "failures": 0, "operations": figures.operations,
@@ -89,8 +88,7 @@ def case_replay_text():
 def case_presets():
     """A preset changes the page sizes, and refuses other sizes beside it."""
     for word, first in (("vma", 32 * MIB), ("pytorch", 2 * MIB)):
-        value, problems = replay(SMALL, "--preset", word)
-        yield from problems
+        value = replay(SMALL, "--preset", word)
         if (value["preset"], value["page_size"]) != (word, first):
             yield f"--preset {word}: {value}"
     for args, text in ((("--preset", "jemalloc"), "--preset takes vma, rmm or pytorch, not 'jemalloc'"),
@@ -102,8 +100,7 @@ def case_presets():
 
 def pytorch_problems(path):
     """The reserved bytes, which are pages, are close to the requested ones, with few calls."""
-    value, problems = replay(path, "--fit", "segregated", "--page-size", "32M")
-    yield from problems
+    value = replay(path, "--fit", "segregated", "--page-size", "32M")
     asked = -(-value["peak_requested_bytes"] // (32 * MIB)) * 32 * MIB
     if value["peak_reserved_bytes"] > 1.02 * asked:
         yield f"reserved {value['peak_reserved_bytes']} for {asked}"
@@ -114,8 +111,7 @@ def pytorch_problems(path):
 def case_page_sizes():
     for text, size in (("65536", 65536), ("64K", 65536), ("3M", 3 * MIB), ("1G", GIB)):
         for fit in FITS:
-            value, problems = replay(SMALL, "--page-size", text, "--fit", fit)
-            yield from problems
+            value = replay(SMALL, "--page-size", text, "--fit", fit)
             if value["page_size"] != size:
                 yield f"--page-size {text}: {value['page_size']}"
         mapped = parse(run("map", SMALL, "--json", "--page-size", text))
@@ -126,8 +122,7 @@ def case_page_sizes():
 def case_huge_page_sizes():
     """Pages above the heap's 1 TiB are reduced until they fit, for any requested size."""
     for text in ("512G", "1T", "2T", "3T", "1000T"):
-        value, problems = replay(SMALL, "--page-size", text)
-        yield from problems
+        value = replay(SMALL, "--page-size", text)
         if value["failures"]:
             yield f"--page-size {text}: {value['failures']} failures"
 
@@ -153,10 +148,8 @@ def case_small_pages():
 def case_contiguous():
     """One page that grows replaces several pages of this size, and holds as much."""
     page = ("--page-size", "1M")
-    several, problems = replay(SMALL, *page)
-    yield from problems
-    one, problems = replay(SMALL, *page, "--contiguous")
-    yield from problems
+    several = replay(SMALL, *page)
+    one = replay(SMALL, *page, "--contiguous")
     got = [one[key] for key in ("pages_created", "peak_pages", "failures")]
     if several["peak_pages"] < 2 or got != [1, 1, 0]:
         yield f"{several['peak_pages']} pages, or one: {one}"
@@ -186,9 +179,7 @@ def case_linear():
     if done.code != 1 or not value["failures"] or value["peak_pages"] != 1:
         yield f"exit {done.code}: {value}"
     yield from succeeds(run("map", trace, "--fit", "linear"))
-    value, problems = parsed(run("bench", "a1k", "--repeats", "1", "--json", "--fit", "linear"),
-                             {**BENCH, "alloc_ns": LATENCY, "free_ns": LATENCY})
-    yield from problems
+    value = result("bench", "a1k", "--repeats", "1", "--fit", "linear", shape=ONE_THREAD)
     if value["fit"] != "linear" or not value["failures"]:  # random frees leave gaps in a ring
         yield f"{value}"
 
@@ -251,8 +242,7 @@ def case_missing_trace():
 
 def case_no_events():
     path = write("none.csv", HEADER)
-    value, problems = replay(path)
-    yield from problems
+    value = replay(path)
     if any(value[k] for k in ("operations", "failures", "pages_created", "peak_reserved_bytes")):
         yield f"{value}"
     for args in (["replay", path], ["map", path], ["map", path, "--json"],
@@ -449,8 +439,7 @@ def case_map():
             yield from succeeds(done)
             if f"after event {events} of {figures.operations}\n" not in done.out:
                 yield f"--at {at}: {done.out.splitlines()[0]}"
-            value, problems = parsed(run(*args, "--json"), MAP)
-            yield from problems
+            value = result(*args, shape=MAP)
             yield from range_problems(value)
             rows = re.findall(r"^page (\d+) .* (\d+) allocations?$", done.out, re.M)
             if [(str(p["page"]), sum(r["kind"] != "free" for r in p["ranges"]))

@@ -13,9 +13,9 @@ import re
 import subprocess
 
 from tool_run import (
-    BENCH, BOOL, COMMANDS, DATA, FITS, GIB, LATENCY, MAYBE, MIB, NUMBER, QUIRE, REAL, ROOT, SMALL,
-    TEXT, TRACES, fails, heap, here, open_terminal, parse, parsed, profile_with, read_terminal, run,
-    run_all, skip_without_data, succeeds, usage, write,
+    BENCH, BOOL, COMMANDS, DATA, FITS, GIB, MAYBE, MIB, NUMBER, ONE_THREAD, QUIRE, REAL, ROOT, SMALL,
+    TEXT, TRACES, fails, heap, here, open_terminal, profile_with, read_terminal, result, run, run_all,
+    skip_without_data, succeeds, usage, write,
 )
 
 PROFILES = sorted((ROOT / "docs/profiles").glob("*.json"))
@@ -124,17 +124,14 @@ def case_devices():
     for word in ("heaps", "memory kinds", "limits", "DEVICE_LOCAL", "HOST_VISIBLE|HOST_COHERENT"):
         if word not in done.out:
             yield f"quire devices does not say {word}"
-    value, problems = parsed(run("devices", "--json"), DEVICES)
-    yield from problems
+    value = result("devices", shape=DEVICES)
     if len(value["devices"]) != 1 or value["devices"][0]["backend"] != "host":
         yield f"devices: {value['devices']}"
 
 
 def profile_problems(path):
     profile = json.loads(path.read_text())
-    value, problems = parsed(run("devices", "--json", "--profile", path), DEVICES)
-    yield from problems
-    device = value["devices"][0]
+    device = result("devices", "--profile", path, shape=DEVICES)["devices"][0]
     heaps = [(h.get("size", 8 * GIB), sorted(h["flags"])) for h in profile["heaps"]]
     types = [(t["heap"], sorted(t["flags"])) for t in profile["types"]]
     if device["name"] != profile["name"]:
@@ -157,8 +154,7 @@ def profile_problems(path):
 def tour_problems(*args, apart=1):
     """Checks the tour's numbers, and that text and JSON agree; `apart` is the buffer-image granularity. Above 1 KiB
     the image has a page of its own."""
-    value, problems = parsed(run("tour", "--json", *args), TOUR)
-    yield from problems
+    value = result("tour", *args, shape=TOUR)
     image, buffer = value["allocations"][:2]
     places = [(a["kind"], a["page"], a["offset"], a["left_padding"], a["size"])
               for a in (image, buffer)]
@@ -188,7 +184,7 @@ def tour_problems(*args, apart=1):
 
 def case_tour():
     yield from tour_problems()
-    memories = parse(run("tour", "--json"))["memories"]
+    memories = result("tour")["memories"]
     if [(m["flags"][0], m["mappable"], m["page_size"]) for m in memories] != [
             ("DEVICE_LOCAL", False, MIB), ("HOST_VISIBLE", True, MIB)]:
         yield f"memories: {memories}"
@@ -263,9 +259,7 @@ def case_large_profile_numbers():
                {"size": 0, "flags": []}],
         types=[{"heap": 1, "flags": ["DEVICE_LOCAL"]}],
         limits={"maxMemoryAllocationSize": largest, "maxMemoryAllocationCount": largest}))
-    value, problems = parsed(run("devices", "--json", "--profile", path), DEVICES)
-    yield from problems
-    device = value["devices"][0]
+    device = result("devices", "--profile", path, shape=DEVICES)["devices"][0]
     if [h["size"] for h in device["heaps"]] != [2 ** 64 - 1, 8 * GIB, 8 * GIB]:
         yield f"heaps: {device['heaps']}"
     if device["limits"]["maxMemoryAllocationSize"] not in (2 ** 64 - 1, None):
@@ -283,9 +277,7 @@ COPY = {"device": TEXT, "backend": TEXT, "size": NUMBER, "repeats": NUMBER,
 
 def case_copy():
     """Every pair is copied; through the host at most a few times slower than memcpy."""
-    done = run("copy", "--size", "2M", "--repeats", "20", "--json")
-    value, problems = parsed(done, COPY)
-    yield from problems
+    value = result("copy", "--size", "2M", "--repeats", "20", shape=COPY)
     kinds = {str(c["to"]["kind"]) for c in value["copies"]}
     if value["size"] != 2 * MIB or value["backend"] != "host" or len(kinds) < 4:
         yield f"{value}"
@@ -314,9 +306,7 @@ def case_copy_without_room():
 def case_bench():
     for fit in FITS:  # the arena of a1k does not hold all blocks of the buddy fit
         workload, live = ("a10k", 10000) if fit == "buddy" else ("a1k", 1000)
-        value, problems = parsed(run("bench", workload, "--repeats", "1", "--json", "--fit", fit),
-                                 {**BENCH, "alloc_ns": LATENCY, "free_ns": LATENCY})
-        yield from problems
+        value = result("bench", workload, "--repeats", "1", "--fit", fit, shape=ONE_THREAD)
         if [value[k] for k in ("workload", "fit", "threads", "repeats", "pairs", "failures",
                                "live_count")] != [workload, fit, 0, 1, 500000, 0, live]:
             yield f"{value}"
@@ -329,9 +319,7 @@ def case_bench():
 
 
 def case_bench_threads():
-    done = run("bench", "a1k", "--repeats", "1", "--threads", "2", "--json")
-    value, problems = parsed(done, BENCH)
-    yield from problems
+    value = result("bench", "a1k", "--repeats", "1", "--threads", "2", shape=BENCH)
     if (value["threads"], value["pairs"], value["failures"], value["live_count"]) != (
             2, 1000000, 0, 2000):
         yield f"{value}"
@@ -343,14 +331,11 @@ def case_bench_threads():
 
 def case_bench_churn():
     for fit in FITS:
-        value, problems = parsed(run("bench", "fill-tex", "--json", "--fit", fit),
-                                 {"failures_per_1000_at_90": REAL, "failures_per_1000_at_95": REAL})
-        yield from problems
+        result("bench", "fill-tex", "--fit", fit,
+               shape={"failures_per_1000_at_90": REAL, "failures_per_1000_at_95": REAL})
         if fit == "first" and "QUIRE_SANITIZED" in os.environ:
             continue  # the next one takes seconds under sanitizers
-        value, problems = parsed(run("bench", "ramp-pow2", "--json", "--fit", fit),
-                                 {"workload": TEXT, "fit": TEXT, "utilisation": REAL})
-        yield from problems
+        value = result("bench", "ramp-pow2", "--fit", fit, shape={"workload": TEXT, "fit": TEXT, "utilisation": REAL})
         if not 0.5 < value["utilisation"] <= 1 or value["fit"] != fit:
             yield f"{value}"
     yield from succeeds(run("bench", "fill-tex"))

@@ -148,12 +148,16 @@ def parse(done):
     return value
 
 
-def result(*args):
-    """Returns the JSON object of a run that must succeed."""
+def result(*args, shape=None):
+    """Returns the JSON object of a run that must succeed. Other shapes are an error."""
     done = run(*args, "--json")
     for problem in succeeds(done):
         raise ValueError(problem)
-    return parse(done)
+    value = parse(done)
+    problems = list(differs(value, shape or {}))
+    if problems:
+        raise ValueError("\n".join(problems[:20]))
+    return value
 
 
 def without_times(value, *keys):
@@ -190,12 +194,6 @@ def differs(value, shape, path="$"):
         yield f"{path} is {value}"
 
 
-def parsed(done, shape):
-    """Returns the object, and the problems of the run and its shape."""
-    value = parse(done)
-    return value, [*succeeds(done), *differs(value, shape)]
-
-
 LATENCY = {"p50": NUMBER, "p99": NUMBER, "p999": NUMBER, "max": NUMBER}
 FRAGMENTATION = {"reserved": REAL, "free": REAL, "internal": NUMBER, "split": NUMBER}
 REPLAY = dict.fromkeys((
@@ -209,6 +207,7 @@ BENCH = dict.fromkeys(("threads", "repeats", "pairs", "failures", "live_count",
                        "metadata_bytes"), NUMBER)
 BENCH.update({"workload": TEXT, "fit": TEXT, "pair_ns": {"min": REAL, "median": REAL},
               "metadata_per_live": REAL})
+ONE_THREAD = {**BENCH, "alloc_ns": LATENCY, "free_ns": LATENCY}
 
 # ---- inputs -------------------------------------------------------------------------------------
 

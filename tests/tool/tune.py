@@ -7,7 +7,7 @@ import re
 
 from tool_run import (
     BOOL, FITS, HEADER, MAYBE, MIB, NUMBER, REPLAY, SMALL, TEXT, TRACES, Figures, differs, fails,
-    heap, parse, parsed, result, ring, run, run_all, succeeds, without_times, write,
+    heap, parse, result, ring, run, run_all, succeeds, without_times, write,
 )
 
 OF_REPLAY = {key: REPLAY[key] for key in REPLAY
@@ -21,11 +21,11 @@ CHOICE = {"recommendation": {"candidate": NUMBER, "reason": TEXT, "options": {},
 
 def tune(path, *args):
     """The JSON of tune. Each candidate gets its fit and its page size as keys of their own."""
-    value, problems = parsed(run("tune", path, "--json", *args), {**TUNE, **CHOICE})
+    value = result("tune", path, *args, shape={**TUNE, **CHOICE})
     for candidate in value["candidates"]:
         candidate["fit"] = candidate["options"].get("fit.algorithm", "segregated")
         candidate["page_size"] = candidate["options"].get("pages.page_size", 0)
-    return value, problems
+    return value
 
 
 def figures_of(candidate):
@@ -60,8 +60,7 @@ def ranking_problems(value):
 def case_tune():
     for name in ("ncnn-resnet50.csv", "recorded-imagemagick.csv"):
         path = TRACES / name
-        value, problems = tune(path)
-        yield from problems
+        value = tune(path)
         yield from ranking_problems(value)
         plain = [c for c in value["candidates"] if not c["options_set"]]
         if len(plain) != 1 or plain[0]["options"]:
@@ -72,7 +71,7 @@ def case_tune():
 
 def case_tune_retention():
     """Each retention is tried: all empty pages, none, and some."""
-    value, _ = tune(TRACES / "recorded-imagemagick.csv")
+    value = tune(TRACES / "recorded-imagemagick.csv")
     tried = {c["options"].get("pages.retained_empty_bytes", 0) for c in value["candidates"]}
     if not {0, 1} < tried:
         yield f"tried: {tried}, left out: {value['left_out']}"
@@ -91,7 +90,7 @@ def case_tune_text():
                  "score"):
         if text not in done.out:
             yield f"it does not say '{text}':\n{done.out}"
-    value, _ = tune(SMALL)
+    value = tune(SMALL)
     everything = run("tune", SMALL, "--all")
     yield from succeeds(everything)
     rows = re.findall(r"^[> ][* ][= ] +[\d.]+  \w+ ", everything.out, re.M)
@@ -103,8 +102,7 @@ def case_tune_text():
 
 def recommends(path, options, *args, **wanted):
     """Returns the recommendation for a trace whose best answer is known."""
-    value, problems = tune(path, *args)
-    yield from problems
+    value = tune(path, *args)
     yield from ranking_problems(value)
     recommendation = value["recommendation"]
     candidate = value["candidates"][recommendation["candidate"]]
@@ -138,8 +136,7 @@ def case_tune_known():
 
 def case_tune_restricted():
     for fit in FITS:
-        value, problems = tune(SMALL, "--fit", fit, "--page-size", "4M")
-        yield from problems
+        value = tune(SMALL, "--fit", fit, "--page-size", "4M")
         if {(c["fit"], c["page_size"]) for c in value["candidates"]} != {(fit, 4 * MIB)}:
             yield f"--fit {fit} --page-size 4M: {value['recommendation']}"
     yield from recommends(ring(), ".fit.algorithm = QUIRE_FIT_LINEAR", "--fit", "linear", fit="linear",
@@ -159,15 +156,13 @@ def layers(count):
 def case_tune_larger_run():
     """The recommendation serves the program with more layers too; the linear fit would refuse it."""
     for count, more in ((12, 14), (12, 24), (3, 4), (40, 41)):
-        value, problems = tune(layers(count))
-        yield from problems
+        value = tune(layers(count))
         if any(c["fit"] == "linear" for c in value["candidates"]):
             yield f"{count} layers: the linear fit is a candidate"
         chosen = value["candidates"][value["recommendation"]["candidate"]]
         options = write("chosen.json", chosen["options"])
         yield from succeeds(run("replay", layers(more), "--options", options))
-    value, problems = tune(layers(12), "--fit", "linear")
-    yield from problems
+    value = tune(layers(12), "--fit", "linear")
     if "one page and refuses a run with a higher peak" not in value["recommendation"]["reason"]:
         yield f"{value['recommendation']}"
 
@@ -178,8 +173,7 @@ def case_tune_linear():
     for i in range(9, 40):  # the oldest stays, so that the bytes after it stay in use
         rows += [f"free,{i - 7},,,0,0,\n", f"alloc,{i},{MIB},,0,0,\n"]
     path = write("gaps.csv", HEADER + "".join(rows))
-    value, problems = tune(path)
-    yield from problems
+    value = tune(path)
     if any(c["fit"] == "linear" for c in value["candidates"]) or value["left_out"]:
         yield f"{value['left_out']}"
     done = run("tune", path, "--fit", "linear", "--page-size", "8M")

@@ -114,11 +114,10 @@ def npm_program(name, script, file, **options):
 
 def ffmpeg_program(name, pixels, filters, least=0):
     """The md5 of every frame, after filters between upload and download."""
-    return Program(f"ffmpeg {name}", ["ffmpeg", "-v", "error", "-init_hw_device", "vulkan=v:0", "-filter_hw_device", "v",
-                                      "-f", "lavfi", "-i", "testsrc2=size=320x240:rate=10:duration=2", "-vf",
-                                      f"format={pixels},hwupload,{filters},hwdownload,format={pixels}", "-f",
-                                      "framemd5", "-"],
-                   lines(r"^0, .*", 20), reason="", least=least, is_plain=True)
+    command = ["ffmpeg", "-v", "error", "-init_hw_device", "vulkan=v:0", "-filter_hw_device", "v", "-f", "lavfi",
+               "-i", "testsrc2=size=320x240:rate=10:duration=2", "-vf",
+               f"format={pixels},hwupload,{filters},hwdownload,format={pixels}", "-f", "framemd5", "-"]
+    return Program(f"ffmpeg {name}", command, lines(r"^0, .*", 20), reason="", least=least, is_plain=True)
 
 
 def vkfft_program(place):
