@@ -5,22 +5,11 @@ usage: options.py PATH_TO_QUIRE SOURCE_ROOT
 """
 
 import os
-import re
 
-from tool_run import HEADER, MIB, fails, parse, profile_with, refused, run, run_all, write
+from tool_run import HEADER, MIB, fails, prints, profile_with, refused, result, run, run_all, write
 
 NO_DRIVERS = {"VK_DRIVER_FILES": "/nonexistent", "VK_ICD_FILENAMES": "/nonexistent",
               "CUDA_VISIBLE_DEVICES": ""}
-
-
-def prints(args, *texts):
-    """Expects success, no standard error, and the patterns in standard output."""
-    done = run(*args)
-    if done.code or done.err:
-        yield f"{done.what}: exit {done.code}, {done.err[:300]!r}"
-    words = " ".join(done.out.split())  # without the line breaks of sentences
-    yield from (f"{done.what}: no {text!r} in {done.out[:600]!r}" for text in texts
-                if not re.search(text, done.out) and not re.search(text, words))
 
 
 def profile(**fields):
@@ -80,7 +69,7 @@ def case_devices():
                                               "flags": ["DEVICE_LOCAL", "MULTI_INSTANCE"]}]))
     yield from prints(["devices", "--profile", several], r"DEVICE_LOCAL\|MULTI_INSTANCE",
                       "host reads +none")
-    found = parse(run("devices", "--profile", several, "--json"))["devices"][0]
+    found = result("devices", "--profile", several)["devices"][0]
     if found["heaps"][0]["flags"] != ["DEVICE_LOCAL", "MULTI_INSTANCE"]:
         yield f"{found}"
     yield from fails(run("tour", "--profile", several), 1, r"^quire: \S")
@@ -105,17 +94,15 @@ def case_defaults_refuse():
 
 def case_workloads():
     for name in ("m_a4k", "m_b4k", "m_dnn", "m_dyn", "e_dnn", "b1k", "d1k"):
-        done = run("bench", name, "--repeats", "1", "--json")
-        value = parse(done)
-        if (done.code, value["workload"], value["failures"]) != (0, name, 0) or not (
-                value["pairs"] and value["live_count"]):
+        value = result("bench", name, "--repeats", "1")
+        if (value["workload"], value["failures"]) != (name, 0) or not (value["pairs"] and value["live_count"]):
             yield f"{name}: {value}"
     yield from prints(["bench", "m_dnn", "--repeats", "1"], r"m_dnn, fit segregated, a bare space",
                       r"metadata +\S+ KiB for 336 allocations, [\d.]+ bytes each",
                       r"allocate +\d+")
     yield from prints(["bench", "ramp-pow2"], r"^ramp-pow2, fit segregated: 0\.\d{4} of the arena")
     yield from prints(["bench", "fill-tex"], r"^fill-tex, .* in 1000 requests at 90 %, .* at 95 %")
-    value = parse(run("bench", "fill-mid", "--json"))
+    value = result("bench", "fill-mid")
     if not 0 <= value["failures_per_1000_at_90"] < value["failures_per_1000_at_95"] < 1000:
         yield f"{value}"
 

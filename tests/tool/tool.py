@@ -14,8 +14,8 @@ import subprocess
 
 from tool_run import (
     BENCH, BOOL, COMMANDS, DATA, FITS, GIB, MAYBE, MIB, NUMBER, ONE_THREAD, QUIRE, REAL, ROOT, SMALL,
-    TEXT, TRACES, fails, heap, here, open_terminal, profile_with, read_terminal, result, run, run_all,
-    skip_without_data, succeeds, usage, write,
+    TEXT, TRACES, fails, heap, here, open_terminal, prints, profile_with, read_terminal, result, run,
+    run_all, skip_without_data, succeeds, usage, write,
 )
 
 PROFILES = sorted((ROOT / "docs/profiles").glob("*.json"))
@@ -119,11 +119,7 @@ def case_usage_abbreviated():
 
 
 def case_devices():
-    done = run("devices")
-    yield from succeeds(done)
-    for word in ("heaps", "memory kinds", "limits", "DEVICE_LOCAL", "HOST_VISIBLE|HOST_COHERENT"):
-        if word not in done.out:
-            yield f"quire devices does not say {word}"
+    yield from prints(["devices"], "heaps", "memory kinds", "limits", "DEVICE_LOCAL", r"HOST_VISIBLE\|HOST_COHERENT")
     value = result("devices", shape=DEVICES)
     if len(value["devices"]) != 1 or value["devices"][0]["backend"] != "host":
         yield f"devices: {value['devices']}"
@@ -289,10 +285,7 @@ def case_copy():
 
 
 def case_copy_text():
-    done = run("copy", "--size", "100000", "--repeats", "1")
-    yield from succeeds(done)
-    if "of memcpy" not in done.out or "host memory -> 0 DEVICE_LOCAL" not in done.out:
-        yield done.out
+    yield from prints(["copy", "--size", "100000", "--repeats", "1"], "of memcpy", "host memory -> 0 DEVICE_LOCAL")
 
 
 def case_copy_without_room():
@@ -312,10 +305,7 @@ def case_bench():
             yield f"{value}"
         if not 1 < value["pair_ns"]["min"] <= value["pair_ns"]["median"]:
             yield f"{value['pair_ns']}"
-    done = run("bench", "c1k", "--repeats", "2")
-    yield from succeeds(done)
-    if "ns per pair (median of 2)" not in done.out or "failures              0\n" not in done.out:
-        yield done.out
+    yield from prints(["bench", "c1k", "--repeats", "2"], r"ns per pair \(median of 2\)", r"failures {14}0\n")
 
 
 def case_bench_threads():
@@ -323,10 +313,7 @@ def case_bench_threads():
     if (value["threads"], value["pairs"], value["failures"], value["live_count"]) != (
             2, 1000000, 0, 2000):
         yield f"{value}"
-    done = run("bench", "c1k", "--repeats", "1", "--threads", "2")
-    yield from succeeds(done)
-    if "2 threads on one memory" not in done.out:
-        yield done.out
+    yield from prints(["bench", "c1k", "--repeats", "1", "--threads", "2"], "2 threads on one memory")
 
 
 def case_bench_churn():

@@ -100,6 +100,15 @@ def succeeds(done):
         yield f"{done.what}: exit {done.code}, {len(done.out)} bytes out, stderr: {done.err[:200]}"
 
 
+def prints(args, *patterns):
+    """Expects success, and the patterns in standard output, with its line breaks or without."""
+    done = run(*args)
+    yield from succeeds(done)
+    words = " ".join(done.out.split())
+    yield from (f"{done.what}: no {pattern!r} in {done.out[:600]!r}" for pattern in patterns
+                if not re.search(pattern, done.out) and not re.search(pattern, words))
+
+
 def fails(done, code, pattern=r"\S", lines=None):
     """Expects the exit status, no standard output, and a match in standard error.
 
