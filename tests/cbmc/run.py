@@ -93,8 +93,7 @@ def prove(cbmc, folder, name, proof):
     problems = [f"{what}: {how}" for what, how in results if how != "SUCCESS" and END not in what]
     ends = [how for what, how in results if END in what]
     if ends != ["FAILURE"]:
-        problems.append("the end is never reached, or CBMC gave up: " +
-                        (done.stderr or done.stdout)[-500:])
+        problems.append("the end is never reached, or CBMC gave up: " + (done.stderr or done.stdout)[-500:])
     return problems, time.monotonic() - begin
 
 

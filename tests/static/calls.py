@@ -16,8 +16,7 @@ import layers
 from tap import Tap
 
 # Constants, not calls: space.c selects the function table of the fit. The fits are above it.
-FIT_TABLES = {("src/space/space.c", f"qi_{fit}_fit")
-              for fit in ("segregated", "first", "buddy", "linear")}
+FIT_TABLES = {("src/space/space.c", f"qi_{fit}_fit") for fit in ("segregated", "first", "buddy", "linear")}
 
 BELOW_API = ("src/base/", "src/space/", "src/core/")
 

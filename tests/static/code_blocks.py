@@ -133,8 +133,7 @@ class Builder:
     def build(self, source_name, text, options):
         source, program = self.place / source_name, self.place / "program"
         source.write_text(text)
-        _, problems = run([*self.compiler, *options, *self.flags, str(source), "-o", str(program),
-                           *self.link])
+        _, problems = run([*self.compiler, *options, *self.flags, str(source), "-o", str(program), *self.link])
         return program, problems
 
     def check(self, source_name, text, options):
@@ -162,8 +161,7 @@ def check_program(tap, builder, block, standard):
 def check_fragments(tap, builder, page, fragments):
     if not fragments:
         return
-    program, problems = builder.build("page.c", page_source(page, fragments, ["frame.h"]),
-                                      ["-std=c11", *FRAGMENT])
+    program, problems = builder.build("page.c", page_source(page, fragments, ["frame.h"]), ["-std=c11", *FRAGMENT])
     if not problems:
         for number in range(len(fragments)):
             problems += run([str(program), str(number)], cwd=builder.place)[1]

@@ -288,8 +288,7 @@ def main():
     tap = Tap()
     with tempfile.TemporaryDirectory() as place:
         place = pathlib.Path(place)
-        _, problems = run([*meson, "install", "-C", build, "--no-rebuild", "--destdir",
-                           str(place / "root")])
+        _, problems = run([*meson, "install", "-C", build, "--no-rebuild", "--destdir", str(place / "root")])
         found = sorted((place / "root").rglob("quire.pc"))
         tap.case("the library installs with its pkg-config file",
                  problems or ([] if found else ["there is no quire.pc"]))
@@ -329,8 +328,7 @@ def main():
         check_cmake(tap, root, place, home, compiler)
         check_meson(tap, root, place, meson)
         lines = len(readme_example(root).splitlines())
-        tap.case("the README's example is at most 45 lines",
-                 [] if lines <= 45 else [f"{lines} lines"])
+        tap.case("the README's example is at most 45 lines", [] if lines <= 45 else [f"{lines} lines"])
     tap.end()
 
 

@@ -17,8 +17,7 @@ def results_of_header(root):
 
 
 def check_results(tap, root):
-    rows = re.findall(r"^\| `(QUIRE_\w+)` \| (-?\d+) \| (.+?) \|", (root / "docs/results.md").read_text(),
-                      re.M)
+    rows = re.findall(r"^\| `(QUIRE_\w+)` \| (-?\d+) \| (.+?) \|", (root / "docs/results.md").read_text(), re.M)
     expected = results_of_header(root)
     tap.case("docs/results.md has every result of the header, in order",
              [] if rows == expected and expected else

@@ -28,8 +28,7 @@ def check_format(tap, root, clang_format):
         tap.skip("sources are formatted", f"needs clang-format {VERSION}x, this is {version.strip()}")
         return
     # one process for all of them, as starting it takes longer than reading a file
-    done = subprocess.run([clang_format, "--dry-run", "-Werror", *sources(root)], text=True,
-                          capture_output=True)
+    done = subprocess.run([clang_format, "--dry-run", "-Werror", *sources(root)], text=True, capture_output=True)
     problems = sorted({line.split(":")[0] for line in done.stderr.splitlines() if " error: " in line})
     if done.returncode and not problems:
         problems = done.stderr.splitlines()

@@ -187,8 +187,7 @@ def main():
         if cxx_compiler == "none":
             tap.skip(f"{header} alone as C++17", "there is no C++ compiler")
         else:
-            tap.case(f"{header} alone as C++17",
-                     compile_alone(cxx_compiler, "c++", "c++17", root, header))
+            tap.case(f"{header} alone as C++17", compile_alone(cxx_compiler, "c++", "c++17", root, header))
     if has_vulkan:
         check_vma_programs(tap, c_compiler, cxx_compiler, root)
     if has_vulkan and cxx_compiler != "none":

@@ -21,8 +21,7 @@ class Source:
         self.name = str(path.relative_to(root))
         text = path.read_text()
         # (line, header in quotes or "", header in angles or "")
-        self.includes = [(text[:m.start()].count("\n") + 1, m[1] or "", m[2] or "")
-                         for m in INCLUDE.finditer(text)]
+        self.includes = [(text[:m.start()].count("\n") + 1, m[1] or "", m[2] or "") for m in INCLUDE.finditer(text)]
 
 
 def target_of(header, names):
@@ -45,8 +44,7 @@ def check_folders(tap, folders, order, sources):
         problems = [p for s in files for p in wrong_headers(s, folder)]
         tap.case(f"{folder.name} includes only what it may",
                  problems if files else [f"{folder.name} has no sources"])
-    tap.case("every source is in a folder of the table",
-             [s.name for s in sources if order.folder(s.name) is None])
+    tap.case("every source is in a folder of the table", [s.name for s in sources if order.folder(s.name) is None])
 
 
 def check_order(tap, order, sources):

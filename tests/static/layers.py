@@ -38,8 +38,7 @@ class Order:
 
     def inner_cycles(self, edges):
         """Cycles of more than MAX_CYCLE files in {file: files that it uses}, folder by folder."""
-        inner = {a: [b for b in targets if self.folder(a) == self.folder(b)]
-                 for a, targets in edges.items()}
+        inner = {a: [b for b in targets if self.folder(a) == self.folder(b)] for a, targets in edges.items()}
         return [c for c in cycles(inner) if len(c) > MAX_CYCLE]
 
 

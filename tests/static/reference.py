@@ -38,10 +38,8 @@ def described(place):
 
 def check_reference(tap, root, doxygen, place):
     done = write(doxygen, root, place, "--xml")
-    tap.case("Doxygen makes the reference without a warning",
-             [done.stderr] if done.returncode else [])
-    public = {name for path in (root / "include/quire").glob("*.h")
-              for name in FUNCTION.findall(path.read_text())}
+    tap.case("Doxygen makes the reference without a warning", [done.stderr] if done.returncode else [])
+    public = {name for path in (root / "include/quire").glob("*.h") for name in FUNCTION.findall(path.read_text())}
     found = described(place)
     tap.case("every public function is in the reference with its text",
              sorted(f"{name}: {found.get(name, 'missing')}" for name in public

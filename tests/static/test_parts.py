@@ -40,8 +40,7 @@ def make_copy(root, copy):
 
 def run(copy, *words):
     environment = {**os.environ, "GIT_DIR": str(copy / "none")}  # so that the commit is unknown
-    return subprocess.run(["bash", copy / "scripts/test", *words], text=True, capture_output=True,
-                          env=environment)
+    return subprocess.run(["bash", copy / "scripts/test", *words], text=True, capture_output=True, env=environment)
 
 
 def differences(done, status, last, *patterns):
@@ -63,8 +62,7 @@ def main():
         names = re.findall(r"^part_(\w+)\(\)", (root / "scripts/test").read_text(), re.M)
         make_copy(root, copy)
         listed = [line.split()[0] for line in run(copy, "--full=help").stdout.splitlines()]
-        tap.case("help lists every part, in the order of the functions",
-                 [] if listed == names else [listed, names])
+        tap.case("help lists every part, in the order of the functions", [] if listed == names else [listed, names])
         for word in ("--full=fuzz,fuz", "--full=fu.z", "--bogus --full=report"):
             done = run(copy, *word.split())
             right = done.returncode == 2 and not done.stdout and "valgrind" in done.stderr

@@ -89,8 +89,7 @@ def main():
     tap.case("every function that takes a memory object is intercepted", problems)
     reached = set().union(*need.values())
     for _ in types:
-        reached |= {inner for name, body in STRUCT.findall(text) if name in reached
-                    for inner in WORD.findall(body)}
+        reached |= {inner for name, body in STRUCT.findall(text) if name in reached for inner in WORD.findall(body)}
     tap.case("every struct with a memory object is a parameter of such a function",
              sorted(types - reached - {"VkDeviceMemory"}))
     has = header_version(text)

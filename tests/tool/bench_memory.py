@@ -17,8 +17,7 @@ SHORT = ("--reps", "1", "--pairs", "500", "--latency", "300", "--without", "VMA,
 # subjects, by how threads share them
 ONE = ("quire", "VMA")
 STREAM = ("quire, on a stream",)
-LOCKS = ("quire's", "quire's of version 0.1.0", "three states, spins", "three states",
-         "pthread_mutex")
+LOCKS = ("quire's", "quire's of version 0.1.0", "three states, spins", "three states", "pthread_mutex")
 MEMORY_WORDS = ("reached", "16384 in pages of 1 MiB", "quire, mixed, handed", "pthread_mutex",
                 "`transient-frames`, quire", "| quire |")
 LOCK_WORDS = ("| held for |", "8 threads", "2 µs, busy", "quire's, after a wait", "pthread_rwlock")
@@ -53,8 +52,7 @@ def other_row_problems(figures):
     for row in figures["transient"]:
         if not row["made"] >= 1 or row["peak_reserved"] < 200 << 20:
             yield str(row)
-    waits = {(row["subject"], row["call"]): row["waited_ms"]["min"]
-             for row in figures["slow_driver"]}
+    waits = {(row["subject"], row["call"]): row["waited_ms"]["min"] for row in figures["slow_driver"]}
     if {name for name, _ in waits} != names or len(waits) != 2 * len(names):
         yield f"slow driver: {waits}"
     for call in ("free", "allocate"):

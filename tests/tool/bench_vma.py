@@ -38,8 +38,7 @@ def row_problems(rows, names):
 def compile_problems(folder, has_vma):
     """The implementation of VMA compiles longer than any file that uses it."""
     path = folder / "compile.json"
-    done = script(ROOT / "bench/vma_compile.py", "--reps", "1", "--json", path,
-                  *(["--vma", VMA[0]] if VMA else []))
+    done = script(ROOT / "bench/vma_compile.py", "--reps", "1", "--json", path, *(["--vma", VMA[0]] if VMA else []))
     if done.returncode:
         yield done.stderr
         return
@@ -64,8 +63,7 @@ def table_problems(text, has_vma):
 def main():
     tap = Tap()
     names = subjects()
-    tap.case("the programs are listed",
-             [] if names in (["quire_vma.h"], ["VMA", "quire_vma.h"]) else [str(names)])
+    tap.case("the programs are listed", [] if names in (["quire_vma.h"], ["VMA", "quire_vma.h"]) else [str(names)])
     tap.case("bad usage is rejected", usage_problems(
         ("--reps", "0"), ("--operations", "x"), ("--nothing",), ("stray",), ("--once",), chooses="--scenario"))
     with tempfile.TemporaryDirectory() as name:

@@ -44,8 +44,7 @@ def mock_problems():
 def write_problems(figures):
     """All ways, or those without a stream on a driver without timeline semaphores."""
     ways = [row["way"] for row in figures["writes"]]
-    if ways not in (["one by one", "batch"],
-                    ["one by one", "batch", "stream", "batch on stream"]):
+    if ways not in (["one by one", "batch"], ["one by one", "batch", "stream", "batch on stream"]):
         yield str(ways)
     for row in figures["writes"]:
         if not 0 < row["returned_ns"]["min"] <= row["written_ns"]["min"]:
@@ -54,8 +53,7 @@ def write_problems(figures):
 
 def main():
     tap = Tap()
-    tap.case("bad usage is rejected",
-             usage_problems(("--reps", "0"), ("--pairs", "x"), ("--nothing",), ("stray",)))
+    tap.case("bad usage is rejected", usage_problems(("--reps", "0"), ("--pairs", "x"), ("--nothing",), ("stray",)))
     tap.case("the driver without a device", mock_problems())
     listed = run("--list")
     if "device: none" in listed.stdout:

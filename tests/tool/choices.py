@@ -34,8 +34,7 @@ def find_layouts(root):
 
 
 def problems_of(tool, path, expected):
-    done = subprocess.run([tool, "devices", "--profile", str(path), "--json"], text=True,
-                          capture_output=True)
+    done = subprocess.run([tool, "devices", "--profile", str(path), "--json"], text=True, capture_output=True)
     if done.returncode:
         return [done.stderr]
     device = json.loads(done.stdout)["devices"][0]

@@ -46,8 +46,7 @@ def places(output, *names):
 def check_places(found):
     """Every placement was printed, is large enough, and shares no byte with another."""
     problems = [f"{name} is not printed" for name, place in found.items() if not place]
-    problems += [f"{name} has {place[2]} bytes" for name, place in found.items()
-                 if place and place[2] < BYTES]
+    problems += [f"{name} has {place[2]} bytes" for name, place in found.items() if place and place[2] < BYTES]
     if problems:
         return problems
     (a, b) = sorted(found.values())

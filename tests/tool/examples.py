@@ -50,8 +50,7 @@ def check_recorder(tap, recorder, quire):
     for name, command in PROGRAMS.items():
         with tempfile.TemporaryDirectory() as place:
             place = pathlib.Path(place)
-            environment = dict(os.environ, LD_PRELOAD=recorder,
-                               QUIRE_RECORD=str(place / "run-%p.csv"))
+            environment = dict(os.environ, LD_PRELOAD=recorder, QUIRE_RECORD=str(place / "run-%p.csv"))
             plain = subprocess.run(command, capture_output=True)
             recorded = subprocess.run(command, capture_output=True, env=environment)
             problems = [] if (plain.returncode, plain.stdout) == (

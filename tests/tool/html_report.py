@@ -49,8 +49,7 @@ def case_setup():
              ("--fit", "linear"): ("pages of 32 MiB", "fit linear")}
     for args, parts in cases.items():
         report = Report(trace, *args)
-        yield from report.lacks("Backend host, device host", "memory kind 0 (DEVICE_LOCAL)",
-                                "granule ", *parts)
+        yield from report.lacks("Backend host, device host", "memory kind 0 (DEVICE_LOCAL)", "granule ", *parts)
     profile = ROOT / "docs/profiles/raspberrypi-v3dv-mesa-25.0.json"
     name = json.loads(profile.read_text())["name"]
     yield from Report(trace, "--profile", profile).lacks(f"device {name}")

@@ -26,8 +26,7 @@ def case_standard_output():
         expected = (here() / "file").read_text()
         if option == "--svg" and done.out != expected:
             yield f"{command} {option} -: {done.out[:200]!r}, not {expected[:200]!r}"
-        if option == "--html" and not (done.out.startswith("<!doctype html>")
-                                       and done.out.endswith("</html>\n")):
+        if option == "--html" and not (done.out.startswith("<!doctype html>") and done.out.endswith("</html>\n")):
             yield f"{command} {option} -: {done.out[:200]!r}"
         piped = run(command, "-", option, "-", stdin=text.encode())
         if piped.code or len(piped.out) < 1000:
@@ -73,8 +72,7 @@ def case_help():
         if command != "bench" and not all(word in done.out for word in (
                 "--device D", "QUIRE_VULKAN_DEVICE", "QUIRE_CUDA_DEVICE")):
             yield f"{command} --help: no --device"
-        yield from (f"{command} --help: {line!r}" for line in same.out.splitlines()
-                    if len(line) > 80)
+        yield from (f"{command} --help: {line!r}" for line in same.out.splitlines() if len(line) > 80)
     yield from refused(["help", "frob"], 2, "unknown command 'frob'")
     yield from refused(["help", "replay", "map"], 2, "unexpected argument 'map'")
 
@@ -123,12 +121,10 @@ def case_width():
 
 def case_character_set():
     """Without UTF-8 in the locale the map is ASCII, with as many cells."""
-    shown = {name: run("map", SMALL, env={**os.environ, "LC_ALL": name}).out
-             for name in ("C", "POSIX", "C.UTF-8")}
+    shown = {name: run("map", SMALL, env={**os.environ, "LC_ALL": name}).out for name in ("C", "POSIX", "C.UTF-8")}
     if not shown["C"].isascii() or shown["C"] != shown["POSIX"] or shown["C.UTF-8"].isascii():
         yield f"{shown}"
-    if [len(line) for line in shown["C"].splitlines()] != [
-            len(line) for line in shown["C.UTF-8"].splitlines()]:
+    if [len(line) for line in shown["C"].splitlines()] != [len(line) for line in shown["C.UTF-8"].splitlines()]:
         yield f"{shown}"
 
 

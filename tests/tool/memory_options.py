@@ -8,9 +8,7 @@ import random
 import re
 import time
 
-from tool_run import (
-    KIB, MIB, SMALL, TRACES, here, parse, refused, result, run, run_all, without_times, write,
-)
+from tool_run import KIB, MIB, SMALL, TRACES, here, parse, refused, result, run, run_all, without_times, write
 
 # key: (flag, value of the flag, the same value in JSON, members that it needs)
 MEMBERS = {

@@ -8,8 +8,7 @@ import os
 
 from tool_run import HEADER, MIB, fails, prints, profile_with, refused, result, run, run_all, write
 
-NO_DRIVERS = {"VK_DRIVER_FILES": "/nonexistent", "VK_ICD_FILENAMES": "/nonexistent",
-              "CUDA_VISIBLE_DEVICES": ""}
+NO_DRIVERS = {"VK_DRIVER_FILES": "/nonexistent", "VK_ICD_FILENAMES": "/nonexistent", "CUDA_VISIBLE_DEVICES": ""}
 
 
 def profile(**fields):
@@ -42,15 +41,13 @@ def case_no_driver():
     for command in ("devices", "tour", "copy"):
         for backend in ("vulkan", "cuda"):
             yield from fails(run(command, "--backend", backend, env=environment), 1, r"^quire: \S")
-    yield from fails(run("devices", "--backend", "plugin", "--plugin", "/nonexistent.so"), 1,
-                     r"^quire: \S")
+    yield from fails(run("devices", "--backend", "plugin", "--plugin", "/nonexistent.so"), 1, r"^quire: \S")
 
 
 def case_ambiguous():
     """An abbreviated option that matches several options."""
     for command in ("devices", "tour"):
-        yield from refused([command, "--p", "x"], 2,
-                           "--p is ambiguous: --profile, --plugin, --plugin-device; see")
+        yield from refused([command, "--p", "x"], 2, "--p is ambiguous: --profile, --plugin, --plugin-device; see")
         yield from refused([command, "--p=x"], 2, "--p is ambiguous: --profile")
         yield from refused([command, "--json=no"], 2, "--json takes no value")
         yield from refused([command, "--help=no"], 2, "--help takes no value")
@@ -65,10 +62,8 @@ def case_ambiguous():
 
 def case_devices():
     """Flags of heaps are listed; the tour fails on a device without host-visible memory."""
-    several = write("m.json", profile(heaps=[{"size": 2 * MIB,
-                                              "flags": ["DEVICE_LOCAL", "MULTI_INSTANCE"]}]))
-    yield from prints(["devices", "--profile", several], r"DEVICE_LOCAL\|MULTI_INSTANCE",
-                      "host reads +none")
+    several = write("m.json", profile(heaps=[{"size": 2 * MIB, "flags": ["DEVICE_LOCAL", "MULTI_INSTANCE"]}]))
+    yield from prints(["devices", "--profile", several], r"DEVICE_LOCAL\|MULTI_INSTANCE", "host reads +none")
     found = result("devices", "--profile", several)["devices"][0]
     if found["heaps"][0]["flags"] != ["DEVICE_LOCAL", "MULTI_INSTANCE"]:
         yield f"{found}"
@@ -87,8 +82,7 @@ def case_defaults_refuse():
     path, trace = write("p.json", profile()), write("full.csv", HEADER + "".join(rows))
     yield from prints(["tune", trace, "--profile", path], "Recommended: fit first",
                       "; with the defaults 1 allocation fails")
-    more = write("fuller.csv", HEADER + "".join(rows[:-2] + [
-        f"alloc,{i},64,,0,0,\n" for i in range(9001, 9005)]))
+    more = write("fuller.csv", HEADER + "".join(rows[:-2] + [f"alloc,{i},64,,0,0,\n" for i in range(9001, 9005)]))
     yield from prints(["tune", more, "--profile", path], "with the defaults 3 allocations fail")
 
 

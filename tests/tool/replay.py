@@ -41,8 +41,7 @@ def trace_problems(path, fit):
                 "allocations": figures.allocations, "frees": figures.frees, "uses": figures.uses,
                 "frames": figures.frames, "peak_requested_bytes": figures.peak,
                 "left_at_end": figures.left, "left_bytes": figures.left_bytes}
-    yield from (f"{key} is {value[key]}, not {right}" for key, right in expected.items()
-                if value[key] != right)
+    yield from (f"{key} is {value[key]}, not {right}" for key, right in expected.items() if value[key] != right)
     pages = value["pages_created"] - value["pages_destroyed"]
     v, waste = value, value["fragmentation"]
     claims = {
@@ -130,8 +129,7 @@ def case_small_pages():
     trace = write("pages.csv", HEADER + "".join(f"alloc,{i},600000,,0,0,\n" for i in range(1, 6)))
     done = run("replay", trace, "--json", "--profile", path)
     value = parse(done)
-    if (done.code, value["allocations"], value["failures"], value["peak_reserved_bytes"]) != (
-            1, 3, 2, 3 * MIB):
+    if (done.code, value["allocations"], value["failures"], value["peak_reserved_bytes"]) != (1, 3, 2, 3 * MIB):
         yield f"exit {done.code}: {value}"
     if value["page_size"] != MIB:
         yield f"replay: page_size {value['page_size']}"
@@ -322,8 +320,7 @@ def html_problems(path):
     if not text.lower().startswith("<!doctype html>"):
         page.problems.append("no doctype")
     yield from (f"{path}: {p}" for p in page.problems)
-    yield from (f"{path} has no <{tag}>" for tag in ("title", "svg", "table")
-                if tag not in page.seen)
+    yield from (f"{path} has no <{tag}>" for tag in ("title", "svg", "table") if tag not in page.seen)
 
 
 def case_svg_and_html():
@@ -342,8 +339,7 @@ def case_svg_and_html():
 def case_odd_names():
     """Names of files and labels with a meaning in HTML, JSON, or printf."""
     label = "<b>&'\u00e9%s"
-    for name in ("a&b<c>'d\"%s%n.csv", "\u00e4 \U0001f34e.csv", "line\nend\ttab.csv",
-                 b"\xff\xfe.csv"):
+    for name in ("a&b<c>'d\"%s%n.csv", "\u00e4 \U0001f34e.csv", "line\nend\ttab.csv", b"\xff\xfe.csv"):
         path = write(name, HEADER + f"alloc,1,300,,0,0,{label}\n")
         done = run("replay", path, "--json", "--svg", "odd.svg", "--html", "odd.html")
         yield from succeeds(done)
@@ -451,8 +447,7 @@ def more_cases():
         return
     for path in sorted(pathlib.Path(DATA).glob("traces/*.csv")):
         for fit in FITS:
-            yield (f"replay $QUIRE_TEST_DATA: {path.name}, fit {fit}",
-                   functools.partial(trace_problems, path, fit))
+            yield (f"replay $QUIRE_TEST_DATA: {path.name}, fit {fit}", functools.partial(trace_problems, path, fit))
         if path.name.startswith("pytorch"):
             yield f"what {path.name} reserves", functools.partial(pytorch_problems, path)
 

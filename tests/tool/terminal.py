@@ -128,8 +128,7 @@ def case_profiles():
              profile(more=f", {TEXT}"), profile(name=f'"{TEXT}"'), profile(name=f'"x" {TEXT}'))
     for i, text in enumerate(texts):
         path = write(f"bad-{i}.json", text)
-        yield from look("devices", "--profile", path, code=1, lines=1,
-                          mark=MARK if i < 3 else f"bad-{i}.json:")
+        yield from look("devices", "--profile", path, code=1, lines=1, mark=MARK if i < 3 else f"bad-{i}.json:")
     # the library rejects such a profile; it provides the message
     path = write("refused.json", profile(name=evil, flags='["HOST_COHERENT"]'))
     yield from look("devices", "--profile", path, code=1, lines=1, mark="refused.json")
@@ -144,8 +143,7 @@ def case_plurals():
     """No output contains '1 allocations' for a trace with one of each."""
     trace = write("one.csv", HEADER + "alloc,1,16,,0,0,\nuse,1,,,0,0,\nframe,,,,0,,\n"
                                       "free,1,,,0,0,\nalloc,2,16,,0,0,\n")
-    one = write("single.csv", HEADER + "alloc,1,16,,0,0,\nuse,1,,,0,0,\nframe,,,,0,,\n"
-                                       "free,1,,,0,0,\n")
+    one = write("single.csv", HEADER + "alloc,1,16,,0,0,\nuse,1,,,0,0,\nframe,,,,0,,\n" "free,1,,,0,0,\n")
     for args in (["replay", trace], ["replay", one], ["map", trace], ["map", one, "--at", "1"],
                  ["tune", trace], ["tune", one, "--fit", "first", "--page-size", "2M"], ["tour"],
                  ["bench", "c1k", "--repeats", "1", "--threads", "1"],

@@ -84,8 +84,7 @@ def case_usage():
 
 
 def case_usage_values():
-    for command in (["devices"], ["tour"], ["replay", SMALL], ["map", SMALL], ["tune", SMALL],
-                    ["copy"]):
+    for command in (["devices"], ["tour"], ["replay", SMALL], ["map", SMALL], ["tune", SMALL], ["copy"]):
         yield from usage(*command, "--backend", "abacus", pattern="'abacus'.*host")
     for command in ("replay", "map", "tune", "bench"):
         yield from usage(command, SMALL, "--fit", "tight", pattern="tight")
@@ -152,16 +151,14 @@ def tour_problems(*args, apart=1):
     the image has a page of its own."""
     value = result("tour", *args, shape=TOUR)
     image, buffer = value["allocations"][:2]
-    places = [(a["kind"], a["page"], a["offset"], a["left_padding"], a["size"])
-              for a in (image, buffer)]
+    places = [(a["kind"], a["page"], a["offset"], a["left_padding"], a["size"]) for a in (image, buffer)]
     has_own_page = apart > 1024
     of_buffer = ("buffer", 1, 0, 0, 1024) if has_own_page else ("buffer", 0, 2048, 0, 1024)
     if places != [("image", 0, 0, 0, 2048), of_buffer]:
         yield f"places: {places}"
     text = run("tour", *args)
     yield from succeeds(text)
-    found = re.findall(r"^ *(\S+) +page (\d+) offset (\d+) left padding (\d+) size (\d+)", text.out,
-                       re.M)
+    found = re.findall(r"^ *(\S+) +page (\d+) offset (\d+) left padding (\d+) size (\d+)", text.out, re.M)
     if found != [(a["name"], *(str(a[k]) for k in ("page", "offset", "left_padding", "size")))
                  for a in value["allocations"]]:
         yield f"text: {found}"
@@ -310,8 +307,7 @@ def case_bench():
 
 def case_bench_threads():
     value = result("bench", "a1k", "--repeats", "1", "--threads", "2", shape=BENCH)
-    if (value["threads"], value["pairs"], value["failures"], value["live_count"]) != (
-            2, 1000000, 0, 2000):
+    if (value["threads"], value["pairs"], value["failures"], value["live_count"]) != (2, 1000000, 0, 2000):
         yield f"{value}"
     yield from prints(["bench", "c1k", "--repeats", "1", "--threads", "2"], "2 threads on one memory")
 
@@ -397,8 +393,7 @@ def more_cases():
         yield "profiles of QUIRE_TEST_DATA", skip_without_data
         return
     for path in sorted(pathlib.Path(DATA).glob("devices/*.json")):
-        yield (f"devices --profile $QUIRE_TEST_DATA: {path.name}",
-               functools.partial(profile_problems, path))
+        yield (f"devices --profile $QUIRE_TEST_DATA: {path.name}", functools.partial(profile_problems, path))
 
 
 run_all(globals(), more_cases())

@@ -212,10 +212,8 @@ REPLAY = dict.fromkeys((
     "metadata_bytes_peak"), NUMBER)
 REPLAY.update({"trace": TEXT, "backend": TEXT, "fit": TEXT, "options": {}, "alloc_ns": LATENCY,
                "free_ns": LATENCY, "fragmentation": FRAGMENTATION})
-BENCH = dict.fromkeys(("threads", "repeats", "pairs", "failures", "live_count",
-                       "metadata_bytes"), NUMBER)
-BENCH.update({"workload": TEXT, "fit": TEXT, "pair_ns": {"min": REAL, "median": REAL},
-              "metadata_per_live": REAL})
+BENCH = dict.fromkeys(("threads", "repeats", "pairs", "failures", "live_count", "metadata_bytes"), NUMBER)
+BENCH.update({"workload": TEXT, "fit": TEXT, "pair_ns": {"min": REAL, "median": REAL}, "metadata_per_live": REAL})
 ONE_THREAD = {**BENCH, "alloc_ns": LATENCY, "free_ns": LATENCY}
 
 # ---- inputs -------------------------------------------------------------------------------------

@@ -95,8 +95,7 @@ def case_steps():
 
 def case_shipped():
     for path in sorted(TRACES.glob("*.csv")):
-        yield from (f"{path.name}: {p}" for p in whole_course(Chart(path),
-                                                              live_bytes(path)[0]))
+        yield from (f"{path.name}: {p}" for p in whole_course(Chart(path), live_bytes(path)[0]))
 
 
 def case_spikes():
@@ -164,8 +163,7 @@ def case_late_start():
     late = write("late.csv", HEADER + "\n".join([*moved, f"frame,,,,{2 ** 64 - 1},3,"]) + "\n")
     if int(moved[-1].split(",")[4]) != 2 ** 64 - 1:
         yield "the last time is not the largest there is"
-    for args in (["replay"], ["map"], ["map", "--at", "end"],
-                 ["tune", "--fit", "first", "--page-size", "64M"]):
+    for args in (["replay"], ["map"], ["map", "--at", "end"], ["tune", "--fit", "first", "--page-size", "64M"]):
         one, other = (without_times(result(args[0], path, *args[1:]), "trace") for path in (early, late))
         if one != other:
             yield f"{args}: {one} {other}"

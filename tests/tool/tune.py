@@ -10,8 +10,7 @@ from tool_run import (
     heap, parse, result, ring, run, run_all, succeeds, without_times, write,
 )
 
-OF_REPLAY = {key: REPLAY[key] for key in REPLAY
-             if key not in ("trace", "backend", "fit", "page_size", "options")}
+OF_REPLAY = {key: REPLAY[key] for key in REPLAY if key not in ("trace", "backend", "fit", "page_size", "options")}
 TUNE = {"trace": TEXT, "backend": TEXT, "peak_bytes": NUMBER,
         "candidates": [{**OF_REPLAY, "options": {}, "options_set": NUMBER, "pareto": BOOL,
                         "same_as": MAYBE, "mean_reserved_bytes": NUMBER}],
@@ -43,8 +42,7 @@ def ranking_problems(value):
         if abs(score - c["score"]) > 1e-5 * score:
             yield f"the score is {c['score']}, not {score}"
         mine = figures_of(c)
-        beaten = any(figures_of(o) != mine and all(a <= b for a, b in zip(figures_of(o), mine))
-                     for o in served)
+        beaten = any(figures_of(o) != mine and all(a <= b for a, b in zip(figures_of(o), mine)) for o in served)
         if c["pareto"] != (not beaten and c["same_as"] is None):
             yield f"Pareto-optimal: {c}"
         if c["same_as"] is not None and figures_of(served[c["same_as"]]) != mine:
@@ -80,14 +78,12 @@ def case_tune_retention():
 def case_tune_text():
     done = run("tune", SMALL)
     yield from succeeds(done)
-    rows = re.findall(r"^(>| )(\*| )(=| ) +[\d.]+  (?:segregated|first|buddy|linear) ", done.out,
-                      re.M)
+    rows = re.findall(r"^(>| )(\*| )(=| ) +[\d.]+  (?:segregated|first|buddy|linear) ", done.out, re.M)
     if not 3 <= len(rows) <= 22:
         yield f"{len(rows)} rows:\n{done.out}"
     if [sum(row[0] == ">" for row in rows), sum(row[2] == "=" for row in rows)] != [1, 1]:
         yield f"the marks: {rows}"
-    for text in ("Recommended: fit ", "quire_memory_options options = {", "--all", "Pareto",
-                 "score"):
+    for text in ("Recommended: fit ", "quire_memory_options options = {", "--all", "Pareto", "score"):
         if text not in done.out:
             yield f"it does not say '{text}':\n{done.out}"
     value = tune(SMALL)
@@ -122,8 +118,7 @@ def case_tune_known():
                           page_size=128 * MIB, options_set=1, peak_reserved_bytes=128 * MIB,
                           pages_created=1)
     # 16,384 ranges of 128 bytes fit 2 MiB only if a range takes no more than its requested size
-    small = write("small.csv", HEADER + "".join(
-        f"alloc,{i},128,,0,0,\n" for i in range(1, 16385)))
+    small = write("small.csv", HEADER + "".join(f"alloc,{i},128,,0,0,\n" for i in range(1, 16385)))
     yield from recommends(small, ".fit.algorithm = QUIRE_FIT_FIRST", fit="first", page_size=0,
                           peak_reserved_bytes=2 * MIB)
     # 16 blocks of 32 MiB, one of which is freed and allocated 2,000 times: nothing beats 1.00 by 0.01

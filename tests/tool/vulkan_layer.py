@@ -93,8 +93,7 @@ def check_results(tap, bench, driver):
     if plain.returncode == 77:
         tap.skip(f"{driver.name}", plain.stderr.strip())
         return False
-    layered, with_layer = bench.run(driver, LAYER, QUIRE_LAYER_STATS="json",
-                                    QUIRE_LAYER_STATS_FILE=str(statistics))
+    layered, with_layer = bench.run(driver, LAYER, QUIRE_LAYER_STATS="json", QUIRE_LAYER_STATS_FILE=str(statistics))
     tap.case(f"{driver.name}: a program computes the same with the layer", differences(plain, layered))
     devices = read_statistics(statistics)
     asked, made = total(devices, "client_allocations"), total(devices, "driver_allocations")
@@ -118,16 +117,14 @@ def check_validation(tap, bench, driver):
 
 def small_warnings(bench, driver, layers):
     (bench.place / "vk_layer_settings.txt").write_text(BEST_PRACTICES)
-    done, _ = bench.run(driver, *layers, VALIDATION, options=["--plain"],
-                        VK_LAYER_SETTINGS_PATH=str(bench.place))
+    done, _ = bench.run(driver, *layers, VALIDATION, options=["--plain"], VK_LAYER_SETTINGS_PATH=str(bench.place))
     return [sum(bool(re.search(kind, line)) and "MessageID" in line for line in done.stdout.splitlines()) for kind in SMALL]
 
 
 def check_best_practices(tap, bench, driver):
     without, with_layer = small_warnings(bench, driver, ()), small_warnings(bench, driver, (LAYER,))
     problems = [] if min(without) >= 10 and max(with_layer) == 0 else [f"{without} without, {with_layer} with"]
-    tap.case(f"{driver.name}: warnings of small allocations, {without[0]} and {without[1]}, become none",
-             problems)
+    tap.case(f"{driver.name}: warnings of small allocations, {without[0]} and {without[1]}, become none", problems)
 
 
 def check_abandoned(tap, bench, driver):
