@@ -8,7 +8,6 @@ QUIRE_NPM names the folder in which npm has installed onnxruntime-node.
 
 import json
 import os
-import pathlib
 import subprocess
 import sys
 import tempfile

@@ -8,7 +8,6 @@ least of the rounds. QUIRE_NPM is as for onnxruntime.py.
 """
 
 import glob
-import os
 import sys
 import tempfile
 

@@ -9,12 +9,10 @@ DRIVER_FOLDER has the libcuda.so.1 of the tests.
 import json
 import os
 import pathlib
-import re
-import shutil
-import subprocess
 import sys
 import tempfile
 
+import ptx
 from bench_run import run, spread_problems, usage_problems
 from tap import Tap
 
@@ -159,23 +157,6 @@ def kernel_problems(folder):
         yield f"{figures['pages_busy_skipped']} {len(figures['pages'])}"
 
 
-def assembler():
-    """ptxas of the CUDA Toolkit, or None"""
-    usual = sorted(pathlib.Path("/usr/local").glob("cuda*/bin/ptxas"))
-    return shutil.which("ptxas") or (usual[-1] if usual else None)
-
-
-def assembly_problems(folder):
-    """The emulated driver does not read the kernels, but the assembler does."""
-    source = (pathlib.Path(__file__).parents[2] / "bench/cuda_kernel.c").read_text()
-    text = re.search(r"char TEXT\[\] =(.*?);\n\n", source, re.S).group(1)
-    (folder / "kernels.ptx").write_text("".join(re.findall(r'"((?:[^"\\]|\\.)*)"', text)).replace("\\n", "\n"))
-    done = subprocess.run([assembler(), "-arch", "sm_90", folder / "kernels.ptx", "-o", folder / "kernels.cubin"],
-                          capture_output=True, text=True, check=False)
-    if done.returncode:
-        yield done.stdout + done.stderr
-
-
 def leak_problems(folder):
     """The program releases every object that it creates."""
     report = folder / "report"
@@ -211,10 +192,7 @@ def main():
         tap.case("errors of the driver are reported", refusal_problems(folder))
         tap.case("a device without virtual memory management", poor_problems(folder))
         tap.case("a driver without kernels", kernel_problems(folder))
-        if assembler():
-            tap.case("the kernels can be assembled", assembly_problems(folder))
-        else:
-            tap.skip("the kernels can be assembled", "there is no ptxas")
+        ptx.check(tap, "the kernels can be assembled", "bench/cuda_kernel.c", "-arch", "sm_90")
         tap.case("no object is leaked", leak_problems(folder))
         tap.case("no driver", absence_problems(folder))
     tap.end()

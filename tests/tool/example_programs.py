@@ -9,11 +9,11 @@ cuda: DRIVER_FOLDER has the libcuda.so.1 of the tests, which does not run the ke
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 
+import ptx
 from tap import Tap
 
 NO_DEVICE = 77
@@ -100,22 +100,6 @@ def check_renderer(tap, program):
         f"256 x 256 pixels are right, drawn by {families}"))
 
 
-def check_ptx(tap):
-    """The emulated driver does not read the kernel, but the assembler of the CUDA Toolkit does."""
-    name = "cuda_saxpy: the kernel can be assembled"
-    if not shutil.which("ptxas"):
-        tap.skip(name, "there is no ptxas")
-        return
-    source = (pathlib.Path(__file__).parents[2] / "docs/examples/cuda_saxpy.c").read_text()
-    text = re.search(r"char PTX\[\] =(.*?);\n\n", source, re.S).group(1)
-    kernel = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', text)).replace("\\n", "\n")
-    with tempfile.TemporaryDirectory() as place:
-        (pathlib.Path(place) / "saxpy.ptx").write_text(kernel)
-        done = subprocess.run(["ptxas", "saxpy.ptx", "-o", "saxpy.cubin"], text=True, cwd=place,
-                              capture_output=True)
-    tap.case(name, [done.stdout, done.stderr] if done.returncode or ".entry saxpy" not in kernel else [])
-
-
 def check_cuda(tap, program, folder):
     done, problems = run(program, LD_LIBRARY_PATH=folder)
     tap.case("cuda_saxpy: a stream allocates, copies, reuses and frees", problems or
@@ -123,7 +107,7 @@ def check_cuda(tap, program, folder):
                  done.stdout, "scratch reuses the range of x",
                  f"this driver runs no kernels: {COUNT} floats were copied there and back",
                  r"live 0 bytes, peak \d+ bytes, reserved \d+ bytes, pages \d+, backend calls \d+"))
-    check_ptx(tap)
+    ptx.check(tap, "cuda_saxpy: the kernel can be assembled", "docs/examples/cuda_saxpy.c")
     with tempfile.TemporaryDirectory() as empty:
         # a file that is no library hides a driver that the machine may have
         (pathlib.Path(empty) / "libcuda.so.1").write_text("no driver\n")

@@ -7,7 +7,7 @@ usage: html_report.py PATH_TO_QUIRE SOURCE_ROOT
 import json
 import re
 
-from tool_run import HEADER, ROOT, TRACES, here, result, run_all, write
+from tool_run import HEADER, ROOT, TRACES, Figures, here, result, run_all, write
 
 LEFT, WIDTH = 90, 1000  # src/tool/html.c
 
@@ -35,11 +35,6 @@ class Report:
         return found.group(1) if found else None
 
 
-def positions(trace, op):
-    return [number for number, line in enumerate(trace.read_text().splitlines()[1:], 1)
-            if line.startswith(op + ",")]
-
-
 def case_setup():
     """Backend, device, memory kind, page policy, fit."""
     trace = TRACES / "ncnn-mobilenet_v2.csv"
@@ -59,8 +54,9 @@ def case_frames():
     """Every frame of the trace is a line at its event; beyond 200 frames every n-th."""
     trace = TRACES / "transformer-training.csv"
     report = Report(trace)
-    if report.marks("m") != positions(trace, "frame") or not report.marks("m"):
-        yield f"frames at {report.marks('m')}, not {positions(trace, 'frame')}"
+    frames = Figures(trace).frame_events
+    if report.marks("m") != frames or not frames:
+        yield f"frames at {report.marks('m')}, not {frames}"
     yield from report.lacks("ends of frames")
     many = write("many.csv", HEADER + "alloc,1,4096,,0,0,\n" + "frame,,,,1,0,\n" * 1000)
     marks = Report(many).marks("m")

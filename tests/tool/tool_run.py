@@ -252,6 +252,8 @@ class Figures:
         live, now = {}, 0
         self.operations = self.allocations = self.frees = self.uses = self.frames = 0
         self.peak = self.peak_event = 0
+        self.course = [0]  # the live bytes after each event
+        self.frame_events = []
         for line in path.read_text().splitlines()[1:]:
             op, number, size = line.split(",")[:3]
             self.operations += 1
@@ -266,6 +268,8 @@ class Figures:
                 self.uses += 1
             else:
                 self.frames += 1
+                self.frame_events.append(self.operations)
+            self.course.append(now)
             if now > self.peak:
                 self.peak, self.peak_event = now, self.operations
         self.left, self.left_bytes = len(live), now

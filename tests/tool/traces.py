@@ -10,27 +10,11 @@ import re
 import resource
 import statistics
 
-from tool_run import HEADER, MIB, ROOT, TRACES, Skipped, here, result, run, run_all, without_times, write
+from tool_run import HEADER, MIB, ROOT, TRACES, Figures, Skipped, here, result, run, run_all, without_times, write
 
 LEFT, WIDTH, TOP, HEIGHT = 90, 1000, 20, 320  # of the chart
 
 # ---- the chart ----------------------------------------------------------------------------------
-
-
-def live_bytes(path):
-    """Returns the live bytes of the trace after each event, and the positions of its frames."""
-    sizes, live, frames, now = {}, [0], [], 0
-    for i, line in enumerate(path.read_text().splitlines()[1:], 1):
-        op, number, size = line.split(",")[:3]
-        if op == "alloc":
-            sizes[number] = int(size)
-            now += int(size)
-        elif op == "free":
-            now -= sizes.pop(number)
-        elif op == "frame":
-            frames.append(i)
-        live.append(now)
-    return live, frames
 
 
 def lines_of(text):
@@ -79,7 +63,8 @@ def whole_course(chart, live):
 def case_steps():
     """Each of the three training steps shows the same peak at its place."""
     path = TRACES / "transformer-training.csv"
-    live, frames = live_bytes(path)
+    figures = Figures(path)
+    live, frames = figures.course, figures.frame_events
     for args in ((), ("--fit", "first"), ("--page-size", "8M")):
         chart = Chart(path, *args)
         yield from whole_course(chart, live)
@@ -95,7 +80,7 @@ def case_steps():
 
 def case_shipped():
     for path in sorted(TRACES.glob("*.csv")):
-        yield from (f"{path.name}: {p}" for p in whole_course(Chart(path), live_bytes(path)[0]))
+        yield from (f"{path.name}: {p}" for p in whole_course(Chart(path), Figures(path).course))
 
 
 def case_spikes():
@@ -111,7 +96,7 @@ def case_spikes():
         for rows, top, least in ((up, 4 * MIB, MIB), (down, MIB, 0)):
             path = write("spike.csv", HEADER + "".join(rows))
             chart = Chart(path, "--page-size", "4M")
-            yield from whole_course(chart, live_bytes(path)[0])
+            yield from whole_course(chart, Figures(path).course)
             inner = chart.levels("q", 0, 0)[1:]  # before the first event no bytes live
             yield from chart.shows("q", max(inner), top, f"the spike at {at} of {events}")
             if at > events / 500:

@@ -10,7 +10,6 @@ import importlib.util
 import os
 import subprocess
 import sys
-import threading
 import time
 import types
 import unittest
