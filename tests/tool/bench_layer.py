@@ -7,31 +7,19 @@ import json
 import os
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 
+from bench_run import page_problems, run, usage_problems
 from tap import Tap
 
 PROGRAM, FOLDER, MANIFEST, ROOT = sys.argv[1:5]
+os.environ["VK_ICD_FILENAMES"] = MANIFEST
 SHORT = ("--reps", "2", "--objects", "10", "--size", "4096")
-PAGE = "before\n<!-- layer figures -->\nold\n<!-- end of layer figures -->\nafter\n"
-
-
-def run(*words):
-    return subprocess.run(words, capture_output=True, text=True, check=False,
-                          env=dict(os.environ, VK_ICD_FILENAMES=MANIFEST))
-
-
-def usage_problems():
-    for words in (("--reps", "0"), ("--objects", "5000"), ("--size", "x"), ("stray",)):
-        done = run(PROGRAM, *words)
-        if done.returncode != 2 or not done.stderr:
-            yield f"{words}: {done.returncode} {done.stderr[:80]}"
 
 
 def figure_problems():
-    done = run(PROGRAM, *SHORT)
+    done = run(*SHORT)
     if done.returncode:
         yield done.stderr
         return
@@ -42,25 +30,21 @@ def figure_problems():
                 if not figures[call] > 0)
 
 
-def page_problems():
-    with tempfile.TemporaryDirectory() as where:
-        page = pathlib.Path(where, "page.md")
-        page.write_text(PAGE)
-        done = run(sys.executable, str(pathlib.Path(ROOT, "bench/layer_tables.py")), PROGRAM, FOLDER, str(page),
-                   "--rounds", "1", "--", *SHORT)
-        text = page.read_text()
-        if done.returncode or not text.startswith("before\n") or not text.endswith("\nafter\n") or "old" in text:
-            yield f"{done.returncode} {done.stderr} {text}"
-        rows = re.findall(r"^\| `vk\w+` \| \d+ \| \d+ \| \d+\.\d\d \|$", text, re.M)
-        if len(rows) != 5:
-            yield text
+def table_problems(folder):
+    yield from page_problems(folder, pathlib.Path(ROOT, "bench/layer_tables.py"), "layer figures", PROGRAM, FOLDER,
+                             more=("--rounds", "1", "--", *SHORT))
+    text = (folder / "page.md").read_text()
+    if len(re.findall(r"^\| `vk\w+` \| \d+ \| \d+ \| \d+\.\d\d \|$", text, re.M)) != 5:
+        yield text
 
 
 def main():
     tap = Tap()
-    tap.case("options that are no options are refused", usage_problems())
+    tap.case("options that are no options are refused", usage_problems(
+        ("--reps", "0"), ("--objects", "5000"), ("--size", "x"), ("stray",), chooses=None))
     tap.case("every call has a time", figure_problems())
-    tap.case("the table has a row for each call", page_problems())
+    with tempfile.TemporaryDirectory() as where:
+        tap.case("the table has a row for each call", table_problems(pathlib.Path(where)))
     tap.end()
 
 

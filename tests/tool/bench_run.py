@@ -23,12 +23,12 @@ def script(*words):
 
 def usage_problems(*rows, chooses="--family"):
     """Each row of words is bad usage. A document in a folder that does not exist is refused, also if the option
-    that chooses measurements leaves none."""
+    that chooses measurements, if there is one, leaves none."""
     for words in rows:
         done = run(*words)
         if done.returncode != 2 or not done.stderr:
             yield f"{words}: {done.returncode} {done.stderr[:80]}"
-    if run(chooses, "none", "--json", "/no/such/folder/file").returncode != 1:
+    if chooses and run(chooses, "none", "--json", "/no/such/folder/file").returncode != 1:
         yield "a file that cannot be made is taken"
 
 
@@ -63,11 +63,11 @@ def row_problems(part, rows, keys, wanted, *spread):
         yield from spread_problems(row, *spread)
 
 
-def page_problems(folder, program, mark, *documents, wanted=()):
-    """The program replaces the tables between the marks of a page, and nothing else."""
+def page_problems(folder, program, mark, *documents, wanted=(), more=()):
+    """The program replaces the tables between the marks of a page, and nothing else. `more` words follow the page."""
     page = folder / "page.md"
     page.write_text(f"before\n<!-- {mark} -->\nprevious run\n<!-- end of {mark} -->\nafter\n")
-    done = script(program, *documents, page)
+    done = script(program, *documents, page, *more)
     text = page.read_text()
     if done.returncode:
         yield done.stderr

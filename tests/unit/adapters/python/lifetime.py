@@ -109,16 +109,6 @@ class Ends(unittest.TestCase):
         gc.collect()
         self.assertEqual(device.statistics.memory_count, 0)
 
-    def test_log(self):
-        output = []
-
-        def log(level, line):
-            output.append((level, line))
-        device = quire.open_host(log=log, log_level=quire.LogLevel.INFO)
-        device.create_memory("logged").destroy()
-        self.assertTrue(any("logged" in line for _, line in output), output)
-        self.assertEqual({level for level, _ in output}, {quire.LogLevel.INFO})
-
 
 class Threads(unittest.TestCase):
     def test_allocate_and_free(self):

@@ -63,6 +63,11 @@ class Devices(unittest.TestCase):
         with self.assertLogs("quire.test", logging.INFO) as caught:
             quire.open_host(log=logging.getLogger("quire.test"), log_level=quire.LogLevel.INFO).create_memory("seen")
         self.assertTrue(any("seen" in line for line in caught.output), caught.output)
+        found = []
+        device = quire.open_host(log=lambda *line: found.append(line), log_level=quire.LogLevel.INFO)
+        device.create_memory("logged").destroy()
+        self.assertTrue(any("logged" in line for _, line in found), found)
+        self.assertEqual({level for level, _ in found}, {quire.LogLevel.INFO})
 
     def test_statistics(self):
         device = quire.open_host()
