@@ -369,14 +369,16 @@ def case_long_label():
 
 
 def case_unwritable():
-    """All messages about files that cannot be written begin alike."""
+    """All messages about files that cannot be written begin alike. One that cannot be opened ends the command before
+    the replay, without a report."""
     for command, options in (("replay", ("--svg", "--html")), ("map", ("--svg",))):
         for option in options:
             for target, reason in (("/nonexistent/file", "No such file or directory"),
                                    (here(), "Is a directory"), ("/dev/full", "No space left on device")):
                 done = run(command, SMALL, "--json", option, target)
-                if done.code != 1 or done.err != f"quire: {target}: {reason}\n":
-                    yield f"{done.what}: exit {done.code}, {done.err!r}"
+                has_report = bool(done.out) and target != "/dev/full"
+                if done.code != 1 or done.err != f"quire: {target}: {reason}\n" or has_report:
+                    yield f"{done.what}: exit {done.code}, {done.err!r}, {done.out[:80]!r}"
 
 
 def case_overwriting():

@@ -207,22 +207,18 @@ def items(program, first, seconds, *words, **env):
 
 def item_problems():
     """What a program of items does by itself: omits, limits and renews."""
-    status, names = items("tests/gpu/captures", 526, 10)
-    if status or len(names) != 2:
-        yield f"the last two cells: {status} {names}"
-    status, names = items("tests/gpu/captures", 0, 1, QUIRE_FAKE_CUDA_SLOW="cuMemAlloc 20000000")
-    if status != -signal.SIGALRM or len(names) != 1:
-        yield f"a cell that hangs: {status} {names}"
-    status, names = items("tests/plain/plain-cuda_codes", 0, 10, "--table", "libcuda.so.1")
+    captures, answers, table = "tests/gpu/captures", "tests/plain/plain-cuda_answers", ("--table", "libcuda.so.1")
+    for what, status, count, arguments, slow in (
+            ("the last two cells", 0, 2, (captures, 526, 10), ""),
+            ("a cell that hangs", -signal.SIGALRM, 1, (captures, 0, 1), "cuMemAlloc 20000000"),
+            ("the rows before cuInit", 75, 17, (answers, 0, 10, *table), ""),
+            ("a row whose process hangs", -signal.SIGALRM, 1, (answers, 0, 1, *table), "cuInit 20000000")):
+        found, names = items(*arguments, **({"QUIRE_FAKE_CUDA_SLOW": slow} if slow else {}))
+        if found != status or len(names) != count:
+            yield f"{what}: {found} {names}"
+    status, names = items("tests/plain/plain-cuda_codes", 0, 10, *table)
     if status != 75 or not names or any(not name.startswith("reserve") for name in names):
         yield f"the first chapter: {status} {names}"
-    status, names = items("tests/plain/plain-cuda_answers", 0, 10, "--table", "libcuda.so.1")
-    if status != 75 or len(names) != 17:
-        yield f"the rows before cuInit: {status} {names}"
-    status, names = items("tests/plain/plain-cuda_answers", 0, 1, "--table", "libcuda.so.1",
-                          QUIRE_FAKE_CUDA_SLOW="cuInit 20000000")
-    if status != -signal.SIGALRM or len(names) != 1:
-        yield f"a row whose process hangs: {status} {names}"
     status, names = items("tests/contract/contract-cuda", 10, 100, "cuda, this machine's driver, all kinds")
     if status or len(names) < 60:
         yield f"the contract: {status} {len(names)}"
