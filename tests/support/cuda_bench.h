@@ -23,6 +23,10 @@ typedef struct cuda_bench {
     quire_memory *peer_memory;
 } cuda_bench;
 
+#define CUDA_UNIT(suite, name) BENCH_UNIT(cuda_bench, suite, name)
+#define CUDA_UNIT_ON(suite, name, begin) BENCH_UNIT_ON(cuda_bench, suite, name, begin)
+#define CUDA_UNIT_IN(suite, name, begin) BENCH_UNIT_IN(cuda_bench, suite, name, begin)
+
 /* The controls of the fake driver, which is loaded on the first call. */
 const fc_control *cuda_bench_driver(void);
 

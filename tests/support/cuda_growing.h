@@ -34,6 +34,10 @@ void growing_begin_with(growing *g, const fc_options *driver, const quire_cuda_s
 /* The same for device memory, on one "h200". */
 void growing_begin(growing *g, const quire_cuda_settings *settings, uint64_t size, uint64_t max);
 
+/* Unit tests of a page `g`, which the body or the statement `begin` makes (see UNIT_ON). */
+#define GROWING_UNIT(suite, name) UNIT_ON(suite, name, growing, g, (void)g, growing_end)
+#define GROWING_UNIT_ON(suite, name, begin) UNIT_ON(suite, name, growing, g, begin, growing_end)
+
 /* Destroys page and device, and checks that the driver has no live objects. */
 void growing_end(growing *g);
 

@@ -46,6 +46,21 @@ void driver_bench_end_memories(driver_bench *b);
 /* Destroys the device, closes the descriptor and checks that all host memory was returned. */
 void driver_bench_end(driver_bench *b);
 
+/*
+ * Unit tests of a bench `b` of a type, whose end is checked (see UNIT_ON): the body begins it, or
+ * the statement `begin` does, whose result is the memory of the body.
+ */
+#define BENCH_UNIT(type, suite, name) UNIT_ON(suite, name, type, b, (void)b, type##_end)
+#define BENCH_UNIT_ON(type, suite, name, begin) UNIT_ON(suite, name, type, b, begin, type##_end)
+#define BENCH_UNIT_IN(type, suite, name, begin)                                                    \
+    static void suite##_##name##_in(type *b, quire_memory *memory);                                \
+    UNIT_ON(suite, name, type, b, (void)b, type##_end)                                             \
+    {                                                                                              \
+        suite##_##name##_in(b, begin);                                                             \
+    }                                                                                              \
+    static void suite##_##name##_in(__attribute__((unused)) type *b,                               \
+                                    __attribute__((unused)) quire_memory *memory)
+
 /* A step that ends the scenario if it fails: on a bench, and on what benches have in common. */
 #define STEP(b, call) DRIVER_STEP(&(b)->common, call)
 #define DRIVER_STEP(b, call)                                                                       \

@@ -20,6 +20,9 @@ typedef struct plugin_bench {
     quire_stream *streams[2];
 } plugin_bench;
 
+#define PLUGIN_UNIT(suite, name) BENCH_UNIT(plugin_bench, suite, name)
+#define PLUGIN_UNIT_ON(suite, name, begin) BENCH_UNIT_ON(plugin_bench, suite, name, begin)
+
 /* The controls of the test plugin, which is loaded on the first call. */
 const tp_control *plugin_bench_control(void);
 

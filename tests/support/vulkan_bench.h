@@ -16,6 +16,10 @@ typedef struct vulkan_bench {
     bool has_defaults;      /* the end also destroys the default memories with everything in them */
 } vulkan_bench;
 
+#define VULKAN_UNIT(suite, name) BENCH_UNIT(vulkan_bench, suite, name)
+#define VULKAN_UNIT_ON(suite, name, begin) BENCH_UNIT_ON(vulkan_bench, suite, name, begin)
+#define VULKAN_UNIT_IN(suite, name, begin) BENCH_UNIT_IN(vulkan_bench, suite, name, begin)
+
 /* A new driver with this layout (NULL means "amd-bar") and FV_ flags, without a device. */
 void vulkan_bench_begin(vulkan_bench *b, const char *layout, uint32_t flags);
 

@@ -238,12 +238,3 @@ VkDeviceAddress fv_vkGetBufferDeviceAddress(VkDevice handle, const VkBufferDevic
     fv_leave(fv_driver_of(device));
     return address;
 }
-
-uint64_t fv_vkGetBufferOpaqueCaptureAddress(VkDevice handle, const VkBufferDeviceAddressInfo *info)
-{
-    fv_device *device = (fv_device *)handle;
-    (void)fv_enter(fv_driver_of(device), FV_CALL_vkGetBufferOpaqueCaptureAddress);
-    uint64_t address = address_of(device, FV_CALL_vkGetBufferOpaqueCaptureAddress, info->buffer);
-    fv_leave(fv_driver_of(device));
-    return address;
-}

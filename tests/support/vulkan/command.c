@@ -130,18 +130,6 @@ VkResult fv_vkResetCommandPool(VkDevice handle, VkCommandPool pool_handle,
     return result;
 }
 
-void fv_vkTrimCommandPool(VkDevice handle, VkCommandPool pool_handle, VkCommandPoolTrimFlags flags)
-{
-    fv_device *device = (fv_device *)handle;
-    fv_driver *driver = fv_driver_of(device);
-    (void)flags;
-    fv_claim_handle(driver, FV_CALL_vkTrimCommandPool, (uint64_t)pool_handle);
-    (void)fv_enter(driver, FV_CALL_vkTrimCommandPool);
-    (void)FV_FIND(device, vkTrimCommandPool, FV_COMMAND_POOL, pool_handle);
-    fv_leave(driver);
-    fv_release_handle(driver, (uint64_t)pool_handle);
-}
-
 /* ---- command buffers ---------------------------------------------------------------------- */
 
 static VkCommandBuffer make_buffer(fv_device *device, const fv_pool *pool)
@@ -244,22 +232,5 @@ VkResult fv_vkEndCommandBuffer(VkCommandBuffer handle)
         FV_WRONG(buffer->object.driver, "VUID-vkEndCommandBuffer-commandBuffer-00059",
                  vkEndCommandBuffer, "the command buffer is %s", STATES[buffer->state]);
     buffer->state = result ? FV_INVALID : FV_EXECUTABLE;
-    return leave(buffer, result);
-}
-
-VkResult fv_vkResetCommandBuffer(VkCommandBuffer handle, VkCommandBufferResetFlags flags)
-{
-    fv_command_buffer *buffer = (fv_command_buffer *)handle;
-    fv_driver *driver = buffer->object.driver;
-    (void)flags;
-    VkResult result = enter(buffer, FV_CALL_vkResetCommandBuffer);
-    if (buffer->state == FV_PENDING)
-        FV_WRONG(driver, "VUID-vkResetCommandBuffer-commandBuffer-00045", vkResetCommandBuffer,
-                 "the command buffer is not done");
-    else if (!buffer->resettable)
-        FV_WRONG(driver, "VUID-vkResetCommandBuffer-commandBuffer-00046", vkResetCommandBuffer,
-                 "the pool does not let its command buffers be reset");
-    else if (!result)
-        reset(buffer);
     return leave(buffer, result);
 }

@@ -9,7 +9,7 @@
 
 #include "tests/support/vulkan/image.h"
 
-/* An image barrier of vkCmdPipelineBarrier or vkCmdPipelineBarrier2. */
+/* An image barrier of vkCmdPipelineBarrier. */
 typedef struct fv_transition {
     uint64_t image;
     VkImageLayout from, to;
@@ -21,11 +21,11 @@ typedef struct fv_command {
     fv_call call;
     uint64_t source, target; /* handles; 0: none */
     VkImageLayout layout;    /* of the image */
-    uint64_t offset, size;   /* of a fill or update */
+    uint64_t offset, size;   /* of a fill */
     uint32_t value;
     VkClearColorValue color;
     uint32_t count;
-    void *items; /* regions, ranges, transitions, or bytes; owned */
+    void *items; /* regions, ranges or transitions; owned */
 } fv_command;
 
 typedef enum fv_state {

@@ -126,6 +126,11 @@ VkResult fv_vkCreateDevice(VkPhysicalDevice handle, const VkDeviceCreateInfo *in
     return result;
 }
 
+uint32_t fv_features_of(VkDevice device)
+{
+    return ((fv_device *)device)->features;
+}
+
 /* ---- the end ------------------------------------------------------------------------------ */
 
 /* Removes the leaked objects of a destroyed device, so that no object is left when the driver is
@@ -190,13 +195,5 @@ void fv_vkGetDeviceQueue(VkDevice handle, uint32_t family, uint32_t index, VkQue
     fv_device *device = (fv_device *)handle;
     (void)fv_enter(fv_driver_of(device), FV_CALL_vkGetDeviceQueue);
     *out = queue_at(device, FV_CALL_vkGetDeviceQueue, family, index);
-    fv_leave(fv_driver_of(device));
-}
-
-void fv_vkGetDeviceQueue2(VkDevice handle, const VkDeviceQueueInfo2 *info, VkQueue *out)
-{
-    fv_device *device = (fv_device *)handle;
-    (void)fv_enter(fv_driver_of(device), FV_CALL_vkGetDeviceQueue2);
-    *out = queue_at(device, FV_CALL_vkGetDeviceQueue2, info->queueFamilyIndex, info->queueIndex);
     fv_leave(fv_driver_of(device));
 }

@@ -70,7 +70,6 @@ typedef enum fv_scope { FV_GLOBAL, FV_OF_INSTANCE, FV_OF_PHYSICAL_DEVICE, FV_OF_
       FV_CREATE_CODES | FV_LAYER_CODE | FV_EXTENSION_CODE | FV_DRIVER_CODE)                        \
     X(vkDestroyInstance, FV_OF_INSTANCE, FV_1_0, NONE, FV_NO_CODES)                                \
     X(vkEnumeratePhysicalDevices, FV_OF_INSTANCE, FV_1_0, NONE, FV_CREATE_CODES)                   \
-    X(vkEnumeratePhysicalDeviceGroups, FV_OF_INSTANCE, FV_1_1, GROUP_CREATION, FV_CREATE_CODES)    \
     X(vkCreateDebugUtilsMessengerEXT, FV_OF_INSTANCE, 0, DEBUG_UTILS, FV_HOST_CODE)                \
     X(vkDestroyDebugUtilsMessengerEXT, FV_OF_INSTANCE, 0, DEBUG_UTILS, FV_NO_CODES)                \
     X(vkSubmitDebugUtilsMessageEXT, FV_OF_INSTANCE, 0, DEBUG_UTILS, FV_NO_CODES)
@@ -95,13 +94,10 @@ typedef enum fv_scope { FV_GLOBAL, FV_OF_INSTANCE, FV_OF_PHYSICAL_DEVICE, FV_OF_
       FV_MEMORY_CODES | FV_FORMAT_CODE)                                                            \
     X(vkGetPhysicalDeviceSparseImageFormatProperties, FV_OF_PHYSICAL_DEVICE, FV_1_0, NONE,         \
       FV_NO_CODES)                                                                                 \
-    X(vkGetPhysicalDeviceSparseImageFormatProperties2, FV_OF_PHYSICAL_DEVICE, FV_1_1, PROPERTIES2, \
-      FV_NO_CODES)                                                                                 \
     X(vkGetPhysicalDeviceExternalBufferProperties, FV_OF_PHYSICAL_DEVICE, FV_1_1,                  \
       MEMORY_CAPABILITIES, FV_NO_CODES)                                                            \
     X(vkEnumerateDeviceExtensionProperties, FV_OF_PHYSICAL_DEVICE, FV_1_0, NONE,                   \
       FV_EXTENSION_CODES)                                                                          \
-    X(vkEnumerateDeviceLayerProperties, FV_OF_PHYSICAL_DEVICE, FV_1_0, NONE, FV_MEMORY_CODES)      \
     X(vkCreateDevice, FV_OF_PHYSICAL_DEVICE, FV_1_0, NONE,                                         \
       FV_CREATE_CODES | FV_EXTENSION_CODE | FV_FEATURE_CODE | FV_MANY_CODE | FV_LOST_CODE)
 
@@ -109,15 +105,8 @@ typedef enum fv_scope { FV_GLOBAL, FV_OF_INSTANCE, FV_OF_PHYSICAL_DEVICE, FV_OF_
     X(vkGetDeviceProcAddr, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                                \
     X(vkDestroyDevice, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                                    \
     X(vkGetDeviceQueue, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                                   \
-    X(vkGetDeviceQueue2, FV_OF_DEVICE, FV_1_1, NONE, FV_NO_CODES)                                  \
     X(vkSetDebugUtilsObjectNameEXT, FV_OF_DEVICE, 0, DEBUG_UTILS, FV_MEMORY_CODES)                 \
-    X(vkSetDebugUtilsObjectTagEXT, FV_OF_DEVICE, 0, DEBUG_UTILS, FV_MEMORY_CODES)                  \
-    X(vkCmdBeginDebugUtilsLabelEXT, FV_OF_DEVICE, 0, DEBUG_UTILS, FV_NO_CODES)                     \
-    X(vkCmdEndDebugUtilsLabelEXT, FV_OF_DEVICE, 0, DEBUG_UTILS, FV_NO_CODES)                       \
-    X(vkCmdInsertDebugUtilsLabelEXT, FV_OF_DEVICE, 0, DEBUG_UTILS, FV_NO_CODES)                    \
-    X(vkQueueBeginDebugUtilsLabelEXT, FV_OF_DEVICE, 0, DEBUG_UTILS, FV_NO_CODES)                   \
-    X(vkQueueEndDebugUtilsLabelEXT, FV_OF_DEVICE, 0, DEBUG_UTILS, FV_NO_CODES)                     \
-    X(vkQueueInsertDebugUtilsLabelEXT, FV_OF_DEVICE, 0, DEBUG_UTILS, FV_NO_CODES)
+    X(vkSetDebugUtilsObjectTagEXT, FV_OF_DEVICE, 0, DEBUG_UTILS, FV_MEMORY_CODES)
 
 #define FV_MEMORY_ENTRIES(X)                                                                       \
     X(vkAllocateMemory, FV_OF_DEVICE, FV_1_0, NONE,                                                \
@@ -142,7 +131,6 @@ typedef enum fv_scope { FV_GLOBAL, FV_OF_INSTANCE, FV_OF_PHYSICAL_DEVICE, FV_OF_
     X(vkGetBufferMemoryRequirements2, FV_OF_DEVICE, FV_1_1, REQUIREMENTS2, FV_NO_CODES)            \
     X(vkGetDeviceBufferMemoryRequirements, FV_OF_DEVICE, FV_1_3, MAINTENANCE4, FV_NO_CODES)        \
     X(vkGetBufferDeviceAddress, FV_OF_DEVICE, FV_1_2, ADDRESS, FV_NO_CODES)                        \
-    X(vkGetBufferOpaqueCaptureAddress, FV_OF_DEVICE, FV_1_2, ADDRESS, FV_NO_CODES)                 \
     X(vkBindBufferMemory, FV_OF_DEVICE, FV_1_0, NONE, FV_MEMORY_CODES | FV_OPAQUE_CODE)            \
     X(vkBindBufferMemory2, FV_OF_DEVICE, FV_1_1, BIND2, FV_MEMORY_CODES | FV_OPAQUE_CODE)          \
     X(vkCreateImage, FV_OF_DEVICE, FV_1_0, NONE, FV_MEMORY_CODES | FV_OPAQUE_CODE)                 \
@@ -152,7 +140,6 @@ typedef enum fv_scope { FV_GLOBAL, FV_OF_INSTANCE, FV_OF_PHYSICAL_DEVICE, FV_OF_
     X(vkGetDeviceImageMemoryRequirements, FV_OF_DEVICE, FV_1_3, MAINTENANCE4, FV_NO_CODES)         \
     X(vkGetImageSparseMemoryRequirements, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                 \
     X(vkGetImageSparseMemoryRequirements2, FV_OF_DEVICE, FV_1_1, REQUIREMENTS2, FV_NO_CODES)       \
-    X(vkGetDeviceImageSparseMemoryRequirements, FV_OF_DEVICE, FV_1_3, MAINTENANCE4, FV_NO_CODES)   \
     X(vkGetImageSubresourceLayout, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                        \
     X(vkBindImageMemory, FV_OF_DEVICE, FV_1_0, NONE, FV_MEMORY_CODES)                              \
     X(vkBindImageMemory2, FV_OF_DEVICE, FV_1_1, BIND2, FV_MEMORY_CODES)                            \
@@ -165,31 +152,25 @@ typedef enum fv_scope { FV_GLOBAL, FV_OF_INSTANCE, FV_OF_PHYSICAL_DEVICE, FV_OF_
     X(vkCreateCommandPool, FV_OF_DEVICE, FV_1_0, NONE, FV_MEMORY_CODES)                            \
     X(vkDestroyCommandPool, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                               \
     X(vkResetCommandPool, FV_OF_DEVICE, FV_1_0, NONE, FV_DEVICE_CODE)                              \
-    X(vkTrimCommandPool, FV_OF_DEVICE, FV_1_1, MAINTENANCE1, FV_NO_CODES)                          \
     X(vkAllocateCommandBuffers, FV_OF_DEVICE, FV_1_0, NONE, FV_MEMORY_CODES)                       \
     X(vkFreeCommandBuffers, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                               \
     X(vkBeginCommandBuffer, FV_OF_DEVICE, FV_1_0, NONE, FV_MEMORY_CODES)                           \
     X(vkEndCommandBuffer, FV_OF_DEVICE, FV_1_0, NONE, FV_MEMORY_CODES)                             \
-    X(vkResetCommandBuffer, FV_OF_DEVICE, FV_1_0, NONE, FV_DEVICE_CODE)                            \
     X(vkCmdCopyBuffer, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                                    \
     X(vkCmdFillBuffer, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                                    \
-    X(vkCmdUpdateBuffer, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                                  \
     X(vkCmdCopyBufferToImage, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                             \
     X(vkCmdCopyImageToBuffer, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                             \
     X(vkCmdClearColorImage, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                               \
-    X(vkCmdPipelineBarrier, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                               \
-    X(vkCmdPipelineBarrier2, FV_OF_DEVICE, FV_1_3, SYNC2, FV_NO_CODES)
+    X(vkCmdPipelineBarrier, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)
 
 #define FV_QUEUE_ENTRIES(X)                                                                        \
     X(vkQueueSubmit, FV_OF_DEVICE, FV_1_0, NONE, FV_QUEUE_CODES)                                   \
-    X(vkQueueSubmit2, FV_OF_DEVICE, FV_1_3, SYNC2, FV_QUEUE_CODES)                                 \
     X(vkQueueBindSparse, FV_OF_DEVICE, FV_1_0, NONE, FV_QUEUE_CODES)                               \
     X(vkQueueWaitIdle, FV_OF_DEVICE, FV_1_0, NONE, FV_QUEUE_CODES)                                 \
     X(vkDeviceWaitIdle, FV_OF_DEVICE, FV_1_0, NONE, FV_QUEUE_CODES)                                \
     X(vkCreateFence, FV_OF_DEVICE, FV_1_0, NONE, FV_MEMORY_CODES)                                  \
     X(vkDestroyFence, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                                     \
     X(vkResetFences, FV_OF_DEVICE, FV_1_0, NONE, FV_DEVICE_CODE)                                   \
-    X(vkGetFenceStatus, FV_OF_DEVICE, FV_1_0, NONE, FV_QUEUE_CODES)                                \
     X(vkWaitForFences, FV_OF_DEVICE, FV_1_0, NONE, FV_QUEUE_CODES)                                 \
     X(vkCreateSemaphore, FV_OF_DEVICE, FV_1_0, NONE, FV_MEMORY_CODES)                              \
     X(vkDestroySemaphore, FV_OF_DEVICE, FV_1_0, NONE, FV_NO_CODES)                                 \
@@ -199,30 +180,22 @@ typedef enum fv_scope { FV_GLOBAL, FV_OF_INSTANCE, FV_OF_PHYSICAL_DEVICE, FV_OF_
 
 /* Y(name in the extension, function that it is an alias of) */
 #define FV_ALIASES(Y)                                                                              \
-    Y(vkEnumeratePhysicalDeviceGroupsKHR, vkEnumeratePhysicalDeviceGroups)                         \
     Y(vkGetPhysicalDeviceProperties2KHR, vkGetPhysicalDeviceProperties2)                           \
     Y(vkGetPhysicalDeviceFeatures2KHR, vkGetPhysicalDeviceFeatures2)                               \
     Y(vkGetPhysicalDeviceMemoryProperties2KHR, vkGetPhysicalDeviceMemoryProperties2)               \
     Y(vkGetPhysicalDeviceQueueFamilyProperties2KHR, vkGetPhysicalDeviceQueueFamilyProperties2)     \
     Y(vkGetPhysicalDeviceFormatProperties2KHR, vkGetPhysicalDeviceFormatProperties2)               \
     Y(vkGetPhysicalDeviceImageFormatProperties2KHR, vkGetPhysicalDeviceImageFormatProperties2)     \
-    Y(vkGetPhysicalDeviceSparseImageFormatProperties2KHR,                                          \
-      vkGetPhysicalDeviceSparseImageFormatProperties2)                                             \
     Y(vkGetPhysicalDeviceExternalBufferPropertiesKHR, vkGetPhysicalDeviceExternalBufferProperties) \
     Y(vkGetDeviceMemoryOpaqueCaptureAddressKHR, vkGetDeviceMemoryOpaqueCaptureAddress)             \
     Y(vkGetBufferMemoryRequirements2KHR, vkGetBufferMemoryRequirements2)                           \
     Y(vkGetDeviceBufferMemoryRequirementsKHR, vkGetDeviceBufferMemoryRequirements)                 \
     Y(vkGetBufferDeviceAddressKHR, vkGetBufferDeviceAddress)                                       \
-    Y(vkGetBufferOpaqueCaptureAddressKHR, vkGetBufferOpaqueCaptureAddress)                         \
     Y(vkBindBufferMemory2KHR, vkBindBufferMemory2)                                                 \
     Y(vkGetImageMemoryRequirements2KHR, vkGetImageMemoryRequirements2)                             \
     Y(vkGetDeviceImageMemoryRequirementsKHR, vkGetDeviceImageMemoryRequirements)                   \
-    Y(vkGetDeviceImageSparseMemoryRequirementsKHR, vkGetDeviceImageSparseMemoryRequirements)       \
     Y(vkGetImageSparseMemoryRequirements2KHR, vkGetImageSparseMemoryRequirements2)                 \
     Y(vkBindImageMemory2KHR, vkBindImageMemory2)                                                   \
-    Y(vkTrimCommandPoolKHR, vkTrimCommandPool)                                                     \
-    Y(vkCmdPipelineBarrier2KHR, vkCmdPipelineBarrier2)                                             \
-    Y(vkQueueSubmit2KHR, vkQueueSubmit2)                                                           \
     Y(vkGetSemaphoreCounterValueKHR, vkGetSemaphoreCounterValue)                                   \
     Y(vkWaitSemaphoresKHR, vkWaitSemaphores)                                                       \
     Y(vkSignalSemaphoreKHR, vkSignalSemaphore)

@@ -75,13 +75,6 @@ static void fill_buffer(fv_device *device, const fv_command *command)
     free(chunk);
 }
 
-static void update_buffer(fv_device *device, const fv_command *command)
-{
-    fv_resource *target = resource_of(device, command, FV_BUFFER, command->target);
-    if (target && is_in(target, command->offset, command->count))
-        fv_write(target, command->call, command->offset, command->items, command->count);
-}
-
 /* ---- images ------------------------------------------------------------------------------- */
 
 /* Checks that a part of the image has the layout that the command states. */
@@ -252,9 +245,6 @@ void fv_execute(fv_device *device, const fv_command_buffer *buffer)
             break;
         case FV_CALL_vkCmdFillBuffer:
             fill_buffer(device, command);
-            break;
-        case FV_CALL_vkCmdUpdateBuffer:
-            update_buffer(device, command);
             break;
         case FV_CALL_vkCmdCopyBufferToImage:
         case FV_CALL_vkCmdCopyImageToBuffer:

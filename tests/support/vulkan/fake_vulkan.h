@@ -252,6 +252,9 @@ typedef struct fv_memory_info {
 /* Returns false if the memory is not alive. */
 bool fv_memory_of(fv_driver *driver, VkDeviceMemory memory, fv_memory_info *info);
 
+/* The enabled features of a device: FV_SPARSE_BINDING, ... */
+uint32_t fv_features_of(VkDevice device);
+
 /* Copies the name that vkSetDebugUtilsObjectNameEXT set. "": no name, or the object is not
    alive. */
 void fv_name_of(fv_driver *driver, uint64_t handle, char *name, size_t room);

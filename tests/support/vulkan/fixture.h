@@ -38,6 +38,11 @@ void fv_fixture_close(fv_fixture *f);
 /* Destroys everything, with what the test has left. Fails if there was a message before. */
 void fv_fixture_leave(fv_fixture *f);
 
+/* Unit tests of a fixture `f`, which the body or the statement `begin` opens (see UNIT_ON); the end
+   leaves it. */
+#define FV_UNIT(suite, name) UNIT_ON(suite, name, fv_fixture, f, (void)f, fv_fixture_leave)
+#define FV_UNIT_ON(suite, name, begin) UNIT_ON(suite, name, fv_fixture, f, begin, fv_fixture_leave)
+
 /* Returns a function of the device or instance. Fails if it does not exist. */
 PFN_vkVoidFunction fv_fixture_function(const fv_fixture *f, const char *name);
 

@@ -367,18 +367,3 @@ void fv_vkGetPhysicalDeviceSparseImageFormatProperties(VkPhysicalDevice handle, 
         list[i] = told[i];
     fv_leave(physical->object.driver);
 }
-
-void fv_vkGetPhysicalDeviceSparseImageFormatProperties2(
-    VkPhysicalDevice handle, const VkPhysicalDeviceSparseImageFormatInfo2 *info, uint32_t *count,
-    VkSparseImageFormatProperties2 *list)
-{
-    const fv_physical_device *physical = (fv_physical_device *)handle;
-    VkSparseImageFormatProperties told[FV_MAX_ASPECTS];
-    (void)fv_enter(physical->object.driver,
-                   FV_CALL_vkGetPhysicalDeviceSparseImageFormatProperties2);
-    uint32_t all = tell_tiles(physical, info, told);
-    *count = list && *count < all ? *count : all;
-    for (uint32_t i = 0; list && i < *count; i++)
-        list[i].properties = told[i];
-    fv_leave(physical->object.driver);
-}

@@ -164,24 +164,6 @@ VkResult fv_vkEnumeratePhysicalDevices(VkInstance handle, uint32_t *count, VkPhy
     return result;
 }
 
-VkResult fv_vkEnumeratePhysicalDeviceGroups(VkInstance handle, uint32_t *count,
-                                            VkPhysicalDeviceGroupProperties *list)
-{
-    fv_instance *instance = (fv_instance *)handle;
-    fv_driver *driver = instance->object.driver;
-    VkResult result = fv_enter(driver, FV_CALL_vkEnumeratePhysicalDeviceGroups);
-    if (!result) {
-        for (uint32_t i = 0; list && i < *count && i < driver->device_count; i++) {
-            list[i].physicalDeviceCount = 1;
-            list[i].physicalDevices[0] = (VkPhysicalDevice)&instance->devices[i];
-            list[i].subsetAllocation = VK_FALSE;
-        }
-        result = answer(driver->device_count, count, list);
-    }
-    fv_leave(driver);
-    return result;
-}
-
 /* ---- extensions of physical devices, for they are listed like the instance's -------------- */
 
 VkResult fv_vkEnumerateDeviceExtensionProperties(VkPhysicalDevice handle, const char *layer,
@@ -195,17 +177,6 @@ VkResult fv_vkEnumerateDeviceExtensionProperties(VkPhysicalDevice handle, const 
     if (!result)
         result =
             answer(fv_extensions_list(false, device->layout.extensions, list, *count), count, list);
-    fv_leave(driver);
-    return result;
-}
-
-VkResult fv_vkEnumerateDeviceLayerProperties(VkPhysicalDevice handle, uint32_t *count,
-                                             VkLayerProperties *list)
-{
-    fv_driver *driver = ((fv_physical_device *)handle)->object.driver;
-    VkResult result = fv_enter(driver, FV_CALL_vkEnumerateDeviceLayerProperties);
-    (void)list;
-    *count = 0;
     fv_leave(driver);
     return result;
 }

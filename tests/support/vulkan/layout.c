@@ -48,7 +48,6 @@ void fv_layout_complete(fv_layout *layout)
         {FV_BIT(ZERO), FV_ZERO},
         {FV_BIT(MAINTENANCE4), FV_MAINTENANCE4},
         {FV_BIT(DEVICE_COHERENT), FV_DEVICE_COHERENT},
-        {FV_BIT(SYNC2), FV_SYNC2},
     };
     uint64_t count = layout->max_allocations;
     replace_zero(&layout->granularity, 1024);
@@ -67,5 +66,5 @@ void fv_layout_complete(fv_layout *layout)
     for (size_t i = 0; i < sizeof BRINGS / sizeof *BRINGS; i++)
         if (layout->extensions & BRINGS[i].extension)
             layout->features |= BRINGS[i].feature;
-    layout->features |= FV_ROBUST;
+    layout->features |= FV_ROBUST | (layout->api_version >= VK_API_VERSION_1_3 ? FV_SYNC2 : 0);
 }

@@ -20,19 +20,16 @@
 #define FV_EXTENSIONS(X)                                                                           \
     X(PROPERTIES2, "VK_KHR_get_physical_device_properties2", INSTANCE, VK_API_VERSION_1_1)         \
     X(MEMORY_CAPABILITIES, "VK_KHR_external_memory_capabilities", INSTANCE, VK_API_VERSION_1_1)    \
-    X(GROUP_CREATION, "VK_KHR_device_group_creation", INSTANCE, VK_API_VERSION_1_1)                \
     X(DEBUG_UTILS, "VK_EXT_debug_utils", INSTANCE, 0)                                              \
     X(REQUIREMENTS2, "VK_KHR_get_memory_requirements2", DEVICE, VK_API_VERSION_1_1)                \
     X(DEDICATED, "VK_KHR_dedicated_allocation", DEVICE, VK_API_VERSION_1_1)                        \
     X(BIND2, "VK_KHR_bind_memory2", DEVICE, VK_API_VERSION_1_1)                                    \
-    X(MAINTENANCE1, "VK_KHR_maintenance1", DEVICE, VK_API_VERSION_1_1)                             \
     X(MAINTENANCE3, "VK_KHR_maintenance3", DEVICE, VK_API_VERSION_1_1)                             \
     X(DEVICE_GROUP, "VK_KHR_device_group", DEVICE, VK_API_VERSION_1_1)                             \
     X(EXTERNAL, "VK_KHR_external_memory", DEVICE, VK_API_VERSION_1_1)                              \
     X(TIMELINE, "VK_KHR_timeline_semaphore", DEVICE, VK_API_VERSION_1_2)                           \
     X(ADDRESS, "VK_KHR_buffer_device_address", DEVICE, VK_API_VERSION_1_2)                         \
     X(MAINTENANCE4, "VK_KHR_maintenance4", DEVICE, VK_API_VERSION_1_3)                             \
-    X(SYNC2, "VK_KHR_synchronization2", DEVICE, VK_API_VERSION_1_3)                                \
     X(BUDGET, "VK_EXT_memory_budget", DEVICE, 0)                                                   \
     X(PRIORITY, "VK_EXT_memory_priority", DEVICE, 0)                                               \
     X(PAGEABLE, "VK_EXT_pageable_device_local_memory", DEVICE, 0)                                  \
@@ -64,7 +61,7 @@ typedef enum fv_extension {
 #define FV_DEVICE_COHERENT UINT32_C(0x80)
 #define FV_ZERO UINT32_C(0x4000) /* zeroInitializeDeviceMemory */
 #define FV_MAINTENANCE4 UINT32_C(0x100)
-#define FV_SYNC2 UINT32_C(0x200)
+#define FV_SYNC2 UINT32_C(0x200)  /* synchronization2, which every device of 1.3 has */
 #define FV_ROBUST UINT32_C(0x400) /* robustBufferAccess, which every device has */
 #define FV_SPARSE_ALIASED UINT32_C(0x800)
 #define FV_SPARSE_IMAGE UINT32_C(0x1000)   /* residency of 2D and 3D images */

@@ -154,21 +154,6 @@ static fv_submission *submission_of(fv_queue *queue, const VkSubmitInfo *info)
     return work;
 }
 
-static fv_submission *submission2_of(fv_queue *queue, const VkSubmitInfo2 *info)
-{
-    fv_device *device = queue->object.device;
-    fv_submission *work = fv_submission_new(FV_CALL_vkQueueSubmit2);
-    for (uint32_t i = 0; i < info->waitSemaphoreInfoCount; i++)
-        fv_submission_wait(device, work, info->pWaitSemaphoreInfos[i].semaphore,
-                           info->pWaitSemaphoreInfos[i].value);
-    for (uint32_t i = 0; i < info->commandBufferInfoCount; i++)
-        fv_submission_take(queue, work, info->pCommandBufferInfos[i].commandBuffer);
-    for (uint32_t i = 0; i < info->signalSemaphoreInfoCount; i++)
-        fv_submission_signal(device, work, info->pSignalSemaphoreInfos[i].semaphore,
-                             info->pSignalSemaphoreInfos[i].value);
-    return work;
-}
-
 /* Begins a call on a queue. No other thread may use the queue during the call. */
 static VkResult enter(fv_queue *queue, fv_call call)
 {
@@ -197,26 +182,6 @@ VkResult fv_vkQueueSubmit(VkQueue handle, uint32_t count, const VkSubmitInfo *in
     }
     if (!result) {
         fv_queue_fence(queue, FV_CALL_vkQueueSubmit, work, fence);
-        fv_go_on(queue->object.device);
-    }
-    return leave(queue, result);
-}
-
-VkResult fv_vkQueueSubmit2(VkQueue handle, uint32_t count, const VkSubmitInfo2 *infos,
-                           VkFence fence)
-{
-    fv_queue *queue = (fv_queue *)handle;
-    VkResult result = enter(queue, FV_CALL_vkQueueSubmit2);
-    fv_submission *work = NULL;
-    if (!(queue->object.device->features & FV_SYNC2))
-        FV_WRONG(queue->object.driver, "VUID-vkQueueSubmit2-synchronization2-03866", vkQueueSubmit2,
-                 "without the feature");
-    for (uint32_t i = 0; !result && i < count; i++) {
-        work = submission2_of(queue, &infos[i]);
-        fv_queue_append(queue, work);
-    }
-    if (!result) {
-        fv_queue_fence(queue, FV_CALL_vkQueueSubmit2, work, fence);
         fv_go_on(queue->object.device);
     }
     return leave(queue, result);

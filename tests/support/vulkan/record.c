@@ -7,8 +7,6 @@
 #include "tests/support/vulkan/command.h"
 #include "tests/support/vulkan/table.h"
 
-#define MAX_UPDATED 65536
-
 typedef struct recording {
     fv_command_buffer *buffer;
     fv_driver *driver;
@@ -148,27 +146,6 @@ void fv_vkCmdFillBuffer(VkCommandBuffer handle, VkBuffer target_handle, VkDevice
         r.command->offset = offset;
         r.command->size = whole && offset < target->size ? (target->size - offset) / 4 * 4 : size;
         r.command->value = value;
-    }
-    finish(&r);
-}
-
-void fv_vkCmdUpdateBuffer(VkCommandBuffer handle, VkBuffer target_handle, VkDeviceSize offset,
-                          VkDeviceSize size, const void *data)
-{
-    recording r = start(handle, FV_CALL_vkCmdUpdateBuffer);
-    const fv_buffer *target =
-        r.command ? find_buffer(&r, (uint64_t)target_handle, VK_BUFFER_USAGE_TRANSFER_DST_BIT)
-                  : NULL;
-    if (target && (!size || size > MAX_UPDATED || size % 4 || offset % 4))
-        wrong(&r, "VUID-vkCmdUpdateBuffer-dataSize-00037", "size or offset is wrong",
-              &target->resource.object);
-    else if (target && !fits(offset, size, target->size))
-        wrong(&r, "VUID-vkCmdUpdateBuffer-dataSize-00033", "ends beyond the buffer",
-              &target->resource.object);
-    else if (target) {
-        r.command->target = (uint64_t)target_handle;
-        r.command->offset = offset;
-        keep(r.command, data, 1, (uint32_t)size);
     }
     finish(&r);
 }
@@ -327,13 +304,6 @@ static void add_transition(recording *r, uint64_t handle, VkImageLayout from, Vk
     all[r->command->count++] = (fv_transition){handle, from, to, *range};
 }
 
-static void make_room(recording *r, uint32_t count)
-{
-    r->command->items = calloc((size_t)count + 1, sizeof(fv_transition));
-    if (!r->command->items)
-        abort();
-}
-
 void fv_vkCmdPipelineBarrier(VkCommandBuffer handle, VkPipelineStageFlags source,
                              VkPipelineStageFlags target, VkDependencyFlags flags, uint32_t count,
                              const VkMemoryBarrier *barriers, uint32_t buffer_count,
@@ -343,7 +313,9 @@ void fv_vkCmdPipelineBarrier(VkCommandBuffer handle, VkPipelineStageFlags source
     recording r = start(handle, FV_CALL_vkCmdPipelineBarrier);
     (void)flags, (void)count, (void)barriers;
     if (r.command) {
-        make_room(&r, image_count);
+        r.command->items = calloc((size_t)image_count + 1, sizeof(fv_transition));
+        if (!r.command->items)
+            abort();
         if (!source || !target)
             FV_WRONG(r.driver, "VUID-vkCmdPipelineBarrier-srcStageMask-03937", vkCmdPipelineBarrier,
                      "no stages");
@@ -352,25 +324,6 @@ void fv_vkCmdPipelineBarrier(VkCommandBuffer handle, VkPipelineStageFlags source
         for (uint32_t i = 0; i < image_count; i++)
             add_transition(&r, (uint64_t)images[i].image, images[i].oldLayout, images[i].newLayout,
                            &images[i].subresourceRange);
-    }
-    finish(&r);
-}
-
-void fv_vkCmdPipelineBarrier2(VkCommandBuffer handle, const VkDependencyInfo *info)
-{
-    recording r = start(handle, FV_CALL_vkCmdPipelineBarrier2);
-    if (r.command) {
-        make_room(&r, info->imageMemoryBarrierCount);
-        if (!(r.device->features & FV_SYNC2))
-            FV_WRONG(r.driver, "VUID-vkCmdPipelineBarrier2-synchronization2-03848",
-                     vkCmdPipelineBarrier2, "without the feature");
-        for (uint32_t i = 0; i < info->bufferMemoryBarrierCount; i++)
-            (void)find_buffer(&r, (uint64_t)info->pBufferMemoryBarriers[i].buffer, UINT32_MAX);
-        for (uint32_t i = 0; i < info->imageMemoryBarrierCount; i++) {
-            const VkImageMemoryBarrier2 *image = &info->pImageMemoryBarriers[i];
-            add_transition(&r, (uint64_t)image->image, image->oldLayout, image->newLayout,
-                           &image->subresourceRange);
-        }
     }
     finish(&r);
 }

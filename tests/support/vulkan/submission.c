@@ -110,8 +110,7 @@ static void use_commands(fv_driver *driver, fv_submission *work, const fv_comman
         use_resource(driver, work, command->target);
         use_in_family(driver, work, command->source, buffer->family, false);
         use_in_family(driver, work, command->target, buffer->family, true);
-        bool barrier = command->call == FV_CALL_vkCmdPipelineBarrier ||
-                       command->call == FV_CALL_vkCmdPipelineBarrier2;
+        bool barrier = command->call == FV_CALL_vkCmdPipelineBarrier;
         for (uint32_t i = 0; barrier && i < command->count; i++)
             use_resource(driver, work, ((const fv_transition *)command->items)[i].image);
     }

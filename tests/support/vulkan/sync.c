@@ -93,18 +93,6 @@ static void poll(fv_device *device)
         fv_catch_up(device);
 }
 
-VkResult fv_vkGetFenceStatus(VkDevice handle, VkFence fence_handle)
-{
-    fv_device *device = (fv_device *)handle;
-    VkResult result = fv_enter(fv_driver_of(device), FV_CALL_vkGetFenceStatus);
-    poll(device);
-    const fv_fence *fence = FV_FIND(device, vkGetFenceStatus, FV_FENCE, fence_handle);
-    if (!result)
-        result = fence && fence->signalled ? VK_SUCCESS : VK_NOT_READY;
-    fv_leave(fv_driver_of(device));
-    return result;
-}
-
 /* Returns the number of signalled fences. */
 static uint32_t count_signalled(fv_device *device, uint32_t count, const VkFence *list)
 {

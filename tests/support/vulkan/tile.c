@@ -251,19 +251,3 @@ void fv_vkGetImageSparseMemoryRequirements2(VkDevice handle,
         list[i].memoryRequirements = fv_tiles_told(image, i);
     fv_leave(fv_driver_of(device));
 }
-
-void fv_vkGetDeviceImageSparseMemoryRequirements(VkDevice handle,
-                                                 const VkDeviceImageMemoryRequirements *info,
-                                                 uint32_t *count,
-                                                 VkSparseImageMemoryRequirements2 *list)
-{
-    fv_device *device = (fv_device *)handle;
-    fv_image described = {0};
-    (void)fv_enter(fv_driver_of(device), FV_CALL_vkGetDeviceImageSparseMemoryRequirements);
-    if (fv_image_describe(device, info->pCreateInfo, &described))
-        described.aspect_count = 0;
-    uint32_t told = room_for(&described, count, list);
-    for (uint32_t i = 0; i < told; i++)
-        list[i].memoryRequirements = fv_tiles_told(&described, i);
-    fv_leave(fv_driver_of(device));
-}

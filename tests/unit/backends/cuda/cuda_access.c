@@ -35,12 +35,11 @@ static fc_options three_devices(void)
     return options;
 }
 
-UNIT(cuda_access, access_is_of_the_page_and_changes_at_run_time)
+CUDA_UNIT(cuda_access, access_is_of_the_page_and_changes_at_run_time)
 {
-    cuda_bench b;
     char byte = 1;
     fc_options driver = three_devices();
-    quire_memory *memory = begin(&b, &driver, NULL, QUIRE_CUDA_DEVICE);
+    quire_memory *memory = begin(b, &driver, NULL, QUIRE_CUDA_DEVICE);
     quire_allocation a = cuda_bench_allocate(memory, 100), other = cuda_bench_allocate(memory, 100);
     CHECK_EQ(access_of(memory, a, QUIRE_CUDA_AT_DEVICE, 0), QUIRE_CUDA_READ_WRITE);
     CHECK_EQ(access_of(memory, a, QUIRE_CUDA_AT_DEVICE, 1), QUIRE_CUDA_NO_ACCESS);
@@ -57,7 +56,6 @@ UNIT(cuda_access, access_is_of_the_page_and_changes_at_run_time)
     CHECK_OK(quire_cuda_set_access(memory, a, &revoked, 1));
     CHECK_OK(quire_write(memory, a, 0, &byte, 1));
     CHECK_EQ(access_of(memory, a, QUIRE_CUDA_AT_DEVICE, 1), QUIRE_CUDA_NO_ACCESS);
-    cuda_bench_end(&b);
 }
 
 UNIT(cuda_access, peers_reach_every_page)
@@ -89,12 +87,11 @@ UNIT(cuda_access, peers_reach_every_page)
     }
 }
 
-UNIT(cuda_access, access_that_cannot_be_is_refused_and_changes_nothing)
+CUDA_UNIT(cuda_access, access_that_cannot_be_is_refused_and_changes_nothing)
 {
-    cuda_bench b;
     fc_options driver = three_devices();
-    quire_memory *memory = begin(&b, &driver, NULL, QUIRE_CUDA_DEVICE);
-    quire_memory *pinned = cuda_bench_memory(&b, QUIRE_CUDA_PINNED, &SMALL);
+    quire_memory *memory = begin(b, &driver, NULL, QUIRE_CUDA_DEVICE);
+    quire_memory *pinned = cuda_bench_memory(b, QUIRE_CUDA_PINNED, &SMALL);
     quire_allocation a = cuda_bench_allocate(memory, 100);
     const quire_cuda_access host = {QUIRE_CUDA_AT_HOST, 0, QUIRE_CUDA_READ};
     const quire_cuda_access stranger[] = {{QUIRE_CUDA_AT_DEVICE, 1, QUIRE_CUDA_READ},
@@ -113,5 +110,4 @@ UNIT(cuda_access, access_that_cannot_be_is_refused_and_changes_nothing)
     CHECK_FAILS(quire_cuda_get_access(pinned, p, &own), UNSUPPORTED);
     CHECK_OK(quire_free(memory, a));
     CHECK_FAILS(quire_cuda_set_access(memory, a, &own, 1), QUIRE_ERROR_STALE_HANDLE);
-    cuda_bench_end(&b);
 }

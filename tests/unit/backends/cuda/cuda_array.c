@@ -110,53 +110,49 @@ static void copy_levels(cuda_bench *b, quire_memory *memory, quire_image image,
 
 /* ---- quire's own images ------------------------------------------------------------------- */
 
-UNIT(cuda_array, images_of_optimal_tiling_are_arrays_side_by_side_in_one_page)
+CUDA_UNIT_IN(cuda_array, images_of_optimal_tiling_are_arrays_side_by_side_in_one_page,
+             begin_h200(b))
 {
     enum { IMAGES = 5 };
-    cuda_bench b;
     quire_image images[IMAGES];
     quire_requirements needs;
     quire_image_info told;
-    quire_memory *memory = begin_h200(&b);
     const quire_image_options options = {.width = 100, .height = 60, .channel_count = 4};
     uint32_t kind;
-    CHECK_OK(quire_cuda_find_kind(b.device, QUIRE_CUDA_TILES, -1, &kind));
-    CHECK_OK(quire_image_get_requirements(b.device, &options, &needs));
+    CHECK_OK(quire_cuda_find_kind(b->device, QUIRE_CUDA_TILES, -1, &kind));
+    CHECK_OK(quire_image_get_requirements(b->device, &options, &needs));
     CHECK_EQ(needs.kind_mask, UINT32_C(1) << kind);
     CHECK(needs.size == 64 * KIB && needs.alignment == 64 * KIB && !needs.row_pitch);
     for (uint32_t i = 0; i < IMAGES; i++) {
         CHECK_OK(quire_image_create(memory, &options, &images[i]));
-        copy_all(&b, info_of(memory, images[i]).array, (extent){100, 60, 1}, i, true);
+        copy_all(b, info_of(memory, images[i]).array, (extent){100, 60, 1}, i, true);
     }
     for (uint32_t i = 0; i < IMAGES; i++) {
         quire_cuda_array_info info = info_of(memory, images[i]);
         CHECK(info.array && !info.mipmap && !info.is_sparse);
         CHECK(info.handle == info_of(memory, images[0]).handle && info.size == 64 * KIB);
         CHECK_EQ(info.offset, i * 64 * KIB);
-        copy_all(&b, info.array, (extent){100, 60, 1}, i, false);
+        copy_all(b, info.array, (extent){100, 60, 1}, i, false);
     }
     CHECK_OK(quire_image_get_info(memory, images[1], &told));
     CHECK(told.place.page == 0 && told.place.offset == 64 * KIB && !told.row_pitch);
     CHECK_EQ(told.minimum_size, 100 * 60 * 4);
-    CHECK_EQ(b.fc->calls("cuMemCreate"), 1);
-    CHECK_EQ(b.fc->calls("cuMemAddressReserve"), 0);
+    CHECK_EQ(b->fc->calls("cuMemCreate"), 1);
+    CHECK_EQ(b->fc->calls("cuMemAddressReserve"), 0);
     CHECK_OK(quire_free(memory, images[1].allocation)); /* another image has its place */
     CHECK_OK(quire_image_create(memory, &options, &images[1]));
     CHECK_EQ(info_of(memory, images[1]).offset, 64 * KIB);
-    copy_all(&b, info_of(memory, images[1]).array, (extent){100, 60, 1}, 9, true);
-    copy_all(&b, info_of(memory, images[2]).array, (extent){100, 60, 1}, 2, false);
-    cuda_bench_end(&b);
+    copy_all(b, info_of(memory, images[1]).array, (extent){100, 60, 1}, 9, true);
+    copy_all(b, info_of(memory, images[2]).array, (extent){100, 60, 1}, 2, false);
 }
 
 /* In the order of a stream an array takes the place of one whose work may still run, and the call
    says where it lies. */
-UNIT(cuda_array, arrays_reuse_places_in_the_order_of_a_stream)
+CUDA_UNIT_IN(cuda_array, arrays_reuse_places_in_the_order_of_a_stream, begin_h200(b))
 {
-    cuda_bench b;
     quire_stream *stream = NULL;
     quire_allocation_info first, again;
-    quire_memory *memory = begin_h200(&b);
-    CHECK_OK(quire_stream_create(b.device, NULL, &stream));
+    CHECK_OK(quire_stream_create(b->device, NULL, &stream));
     MAKE(memory, .width = 64, .height = 64, .channel_count = 4);
     quire_image image = MAKE(memory, .width = 64, .height = 64, .channel_count = 4,
                              .name = "texture", .stream = stream, .info = &first);
@@ -167,8 +163,8 @@ UNIT(cuda_array, arrays_reuse_places_in_the_order_of_a_stream)
                  .info = &again);
     CHECK_EQ(again.offset, first.offset);
     CHECK(again.native != first.native);
-    copy_all(&b, info_of(memory, image).array, (extent){64, 64, 1}, 3, true);
-    copy_all(&b, info_of(memory, image).array, (extent){64, 64, 1}, 3, false);
+    copy_all(b, info_of(memory, image).array, (extent){64, 64, 1}, 3, true);
+    copy_all(b, info_of(memory, image).array, (extent){64, 64, 1}, 3, false);
     CHECK_OK(quire_free_on_stream(memory, image.allocation, stream));
     image = MAKE(memory, .width = 64, .height = 64, .channel_count = 4, .info = &first);
     CHECK(first.offset != again.offset); /* not on the stream */
@@ -180,49 +176,44 @@ UNIT(cuda_array, arrays_reuse_places_in_the_order_of_a_stream)
     CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
     CHECK_OK(quire_collect(memory, NULL));
     CHECK_OK(quire_stream_destroy(&stream));
-    cuda_bench_end(&b);
 }
 
 /* Of the default memories only that of tile pools can hold an array, with a choice or without. */
-UNIT(cuda_array, an_image_needs_no_memory)
+CUDA_UNIT_ON(cuda_array, an_image_needs_no_memory, begin_h200(b))
 {
-    cuda_bench b;
     quire_memory *memory = NULL;
     quire_memory_info info;
     quire_image image;
     uint32_t kind;
-    begin_h200(&b);
     const quire_image_options options = {.width = 100, .height = 60, .channel_count = 4};
     const quire_kind_request others = {.avoided = QUIRE_OBJECTS_ONLY};
-    CHECK_OK(quire_cuda_find_kind(b.device, QUIRE_CUDA_TILES, -1, &kind));
-    CHECK_OK(quire_device_image_create(b.device, NULL, &options, &memory, &image));
+    CHECK_OK(quire_cuda_find_kind(b->device, QUIRE_CUDA_TILES, -1, &kind));
+    CHECK_OK(quire_device_image_create(b->device, NULL, &options, &memory, &image));
     CHECK_OK(quire_memory_get_info(memory, &info));
     CHECK_EQ(info.kind, kind);
     CHECK(info_of(memory, image).array != NULL);
     CHECK_OK(quire_free(memory, image.allocation));
-    CHECK_FAILS(quire_device_image_create(b.device, &others, &options, &memory, &image),
+    CHECK_FAILS(quire_device_image_create(b->device, &others, &options, &memory, &image),
                 UNSUPPORTED);
-    cuda_bench_end(&b);
 }
 
 /* Images in formats that CUDA arrays lack, and images with rows, lie in pages with addresses. */
-UNIT(cuda_array, everything_else_is_a_range_of_other_pages)
+CUDA_UNIT(cuda_array, everything_else_is_a_range_of_other_pages)
 {
     static const quire_image_options linear[] = {
         {.width = 32, .height = 8, .channel_count = 3},
         {.width = 32, .height = 8, .channel_type = QUIRE_FLOAT64},
         {.width = 32, .height = 8, .tiling = QUIRE_TILING_LINEAR},
     };
-    cuda_bench b;
     quire_requirements needs;
     quire_buffer buffer;
     quire_image image;
     quire_cuda_array_info info;
     unsigned char bytes[64] = {7}, back[64];
-    quire_memory *tiles = begin_h200(&b);
-    quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
+    quire_memory *tiles = begin_h200(b);
+    quire_memory *memory = cuda_bench_memory(b, QUIRE_CUDA_DEVICE, &SMALL);
     for (int i = 0; i < 3; i++) {
-        CHECK_OK(quire_image_get_requirements(b.device, &linear[i], &needs));
+        CHECK_OK(quire_image_get_requirements(b->device, &linear[i], &needs));
         CHECK_EQ(needs.kind_mask, 1);
         CHECK_FAILS(quire_image_create(tiles, &linear[i], &image), UNSUPPORTED);
         CHECK_OK(quire_image_create(memory, &linear[i], &image));
@@ -234,33 +225,30 @@ UNIT(cuda_array, everything_else_is_a_range_of_other_pages)
     const quire_buffer_options options = {.size = 1000, .zero = true};
     CHECK_FAILS(quire_buffer_create(tiles, &options, &buffer), UNSUPPORTED);
     CHECK_OK(quire_buffer_create(memory, &options, &buffer));
-    uint64_t calls = b.fc->calls(NULL);
+    uint64_t calls = b->fc->calls(NULL);
     CHECK_OK(quire_free(memory, buffer.allocation));
     CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 1000}, &buffer));
-    CHECK_EQ(b.fc->calls(NULL), calls); /* a buffer makes no call of the driver here either */
+    CHECK_EQ(b->fc->calls(NULL), calls); /* a buffer makes no call of the driver here either */
     CHECK_FAILS(quire_image_create(memory, &(quire_image_options){.width = 9}, &image),
                 UNSUPPORTED); /* it is an array */
-    cuda_bench_end(&b);
 }
 
-UNIT(cuda_array, a_device_of_tile_pools_alone_has_nothing_but_arrays)
+CUDA_UNIT_ON(cuda_array, a_device_of_tile_pools_alone_has_nothing_but_arrays,
+             cuda_bench_begin(b, NULL))
 {
-    cuda_bench b;
     quire_buffer buffer;
     quire_image image;
     quire_requirements needs;
-    cuda_bench_begin(&b, NULL);
-    CHECK(cuda_bench_open(&b, &(quire_cuda_settings){.kinds = CUDA_KIND(TILES)}));
-    quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_TILES, NULL);
+    CHECK(cuda_bench_open(b, &(quire_cuda_settings){.kinds = CUDA_KIND(TILES)}));
+    quire_memory *memory = cuda_bench_memory(b, QUIRE_CUDA_TILES, NULL);
     CHECK_FAILS(quire_buffer_create(memory, &(quire_buffer_options){.size = 9}, &buffer),
                 UNSUPPORTED);
     CHECK_FAILS(
         quire_image_get_requirements(
-            b.device, &(quire_image_options){.width = 9, .tiling = QUIRE_TILING_LINEAR}, &needs),
+            b->device, &(quire_image_options){.width = 9, .tiling = QUIRE_TILING_LINEAR}, &needs),
         UNSUPPORTED);
     CHECK_EQ(needs.row_pitch, 0);
     CHECK_OK(quire_image_create(memory, &(quire_image_options){.width = 9}, &image));
-    cuda_bench_end(&b);
 }
 
 /* ---- layers and levels -------------------------------------------------------------------- */
@@ -329,27 +317,22 @@ UNIT(cuda_array, drivers_without_deferred_mapping_have_sparse_ones_alone)
     all_forms(fc_model_named("a100"), 11020, true);
 }
 
-UNIT(cuda_array, sparse_arrays_tell_their_tiles)
+CUDA_UNIT_IN(cuda_array, sparse_arrays_tell_their_tiles, begin_h200(b))
 {
-    cuda_bench b;
-    quire_memory *memory = begin_h200(&b);
     quire_image image =
         MAKE(memory, .width = 512, .height = 256, .levels = 10, .channel_count = 4, .sparse = true);
     quire_cuda_array_info info = info_of(memory, image);
     CHECK(info.tile_width == 128 && info.tile_height == 128 && info.tile_depth == 1);
     CHECK(info.tail_level == 2 && info.tail_size == 64 * KIB);
     CHECK_EQ(info.size, (8 + 2 + 1) * 64 * KIB);
-    cuda_bench_end(&b);
 }
 
 /* The caller manages other tiles: a raw range reports handle and offset. */
-UNIT(cuda_array, a_raw_range_of_a_tile_pool_is_for_the_callers_own_arrays)
+CUDA_UNIT_IN(cuda_array, a_raw_range_of_a_tile_pool_is_for_the_callers_own_arrays, begin_h200(b))
 {
-    cuda_bench b;
     quire_allocation a;
     quire_cuda_range range;
     qi_cu_array array;
-    quire_memory *memory = begin_h200(&b);
     const qi_cu_array3d_descriptor form = {.Width = 128,
                                            .Height = 128,
                                            .Format = QI_CU_AD_FORMAT_UNSIGNED_INT8,
@@ -361,8 +344,8 @@ UNIT(cuda_array, a_raw_range_of_a_tile_pool_is_for_the_callers_own_arrays)
     CHECK_OK(quire_cuda_get_range(memory, a, &range));
     CHECK(!range.address && !range.page_address && !range.host && range.handle);
     CHECK(range.page_offset == 64 * KIB && range.handle_count == 1 && !range.export_types);
-    cuda_bench_enter(b.device);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, Array3DCreate, 3020)(&array, &form), 0);
+    cuda_bench_enter(b->device);
+    CHECK_EQ(CUDA_BENCH_CALL(b, Array3DCreate, 3020)(&array, &form), 0);
     qi_cu_array_map_info tile = {.resourceType = QI_CU_RESOURCE_TYPE_ARRAY,
                                  .resource = {.array = array},
                                  .memOperationType = QI_CU_MEM_OPERATION_TYPE_MAP,
@@ -371,23 +354,21 @@ UNIT(cuda_array, a_raw_range_of_a_tile_pool_is_for_the_callers_own_arrays)
                                  .deviceBitMask = 1};
     tile.subresource.sparseLevel.extentWidth = tile.subresource.sparseLevel.extentHeight = 128;
     tile.subresource.sparseLevel.extentDepth = 1;
-    CHECK_EQ(CUDA_BENCH_CALL(&b, MemMapArrayAsync, 11010)(&tile, 1, NULL), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(b, MemMapArrayAsync, 11010)(&tile, 1, NULL), 0);
     cuda_bench_leave();
-    copy_all(&b, array, (extent){128, 128, 1}, 3, true);
-    copy_all(&b, array, (extent){128, 128, 1}, 3, false);
-    cuda_bench_enter(b.device);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, ArrayDestroy, 2000)(array), 0);
+    copy_all(b, array, (extent){128, 128, 1}, 3, true);
+    copy_all(b, array, (extent){128, 128, 1}, 3, false);
+    cuda_bench_enter(b->device);
+    CHECK_EQ(CUDA_BENCH_CALL(b, ArrayDestroy, 2000)(array), 0);
     cuda_bench_leave();
-    cuda_bench_end(&b);
 }
 
 /* ---- what is refused ---------------------------------------------------------------------- */
 
-UNIT(cuda_array, a_tile_pool_has_no_bytes_and_nobody_else_gets_it)
+CUDA_UNIT_IN(cuda_array, a_tile_pool_has_no_bytes_and_nobody_else_gets_it, begin_h200(b))
 {
     static const quire_intent exportable = QUIRE_INTENT_EXPORT;
     static const quire_cuda_access access = {QUIRE_CUDA_AT_DEVICE, 0, QUIRE_CUDA_READ};
-    cuda_bench b;
     quire_image image;
     quire_allocation a, none;
     quire_kind_request wanted = {.required = QUIRE_DEVICE_LOCAL};
@@ -395,12 +376,11 @@ UNIT(cuda_array, a_tile_pool_has_no_bytes_and_nobody_else_gets_it)
     int descriptor;
     void *pointer;
     uint32_t kind, chosen;
-    quire_memory *memory = begin_h200(&b);
-    CHECK_OK(quire_cuda_find_kind(b.device, QUIRE_CUDA_TILES, -1, &kind));
+    CHECK_OK(quire_cuda_find_kind(b->device, QUIRE_CUDA_TILES, -1, &kind));
     wanted.mask = UINT32_C(1) << kind;
-    CHECK_FAILS(quire_device_choose_kind(b.device, &wanted, &chosen), UNSUPPORTED);
+    CHECK_FAILS(quire_device_choose_kind(b->device, &wanted, &chosen), UNSUPPORTED);
     wanted.required |= QUIRE_OBJECTS_ONLY;
-    CHECK_OK(quire_device_choose_kind(b.device, &wanted, &chosen));
+    CHECK_OK(quire_device_choose_kind(b->device, &wanted, &chosen));
     a = MAKE(memory, .width = 8).allocation;
     CHECK_FAILS(quire_write(memory, a, 0, &byte, 1), UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "objects only");
@@ -418,7 +398,7 @@ UNIT(cuda_array, a_tile_pool_has_no_bytes_and_nobody_else_gets_it)
                 UNSUPPORTED);
     quire_stream *stream;
     quire_point done;
-    CHECK_OK(quire_stream_create(b.device, NULL, &stream));
+    CHECK_OK(quire_stream_create(b->device, NULL, &stream));
     CHECK_FAILS(quire_fill(memory, a,
                            &(quire_fill_options){.size = 1, .value = 7, .stream = stream}, &done),
                 UNSUPPORTED);
@@ -436,12 +416,11 @@ UNIT(cuda_array, a_tile_pool_has_no_bytes_and_nobody_else_gets_it)
     CHECK_FAILS(quire_cuda_import_range(memory, &import, &none), UNSUPPORTED);
     quire_memory_options options = SMALL;
     options.kind.intent = exportable;
-    CHECK(!cuda_bench_memory(&b, QUIRE_CUDA_TILES, &options));
-    CHECK_EQ(b.result, UNSUPPORTED);
-    cuda_bench_end(&b);
+    CHECK(!cuda_bench_memory(b, QUIRE_CUDA_TILES, &options));
+    CHECK_EQ(b->result, UNSUPPORTED);
 }
 
-UNIT(cuda_array, forms_that_no_array_has_are_refused_and_leave_nothing)
+CUDA_UNIT(cuda_array, forms_that_no_array_has_are_refused_and_leave_nothing)
 {
     static const struct {
         quire_cuda_array_options options;
@@ -461,32 +440,28 @@ UNIT(cuda_array, forms_that_no_array_has_are_refused_and_leave_nothing)
         {{.width = 131072, .height = 131072, .channel_count = 4, .channel_type = QUIRE_FLOAT32},
          QUIRE_ERROR_OUT_OF_DEVICE_MEMORY},
     };
-    cuda_bench b;
     quire_image image;
-    quire_memory *tiles = begin_h200(&b);
-    quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
+    quire_memory *tiles = begin_h200(b);
+    quire_memory *memory = cuda_bench_memory(b, QUIRE_CUDA_DEVICE, &SMALL);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         image.allocation.id = 1;
         CHECK_FAILS(quire_cuda_array_create(tiles, &cases[i].options, &image), cases[i].code);
         CHECK_EQ(image.allocation.id, 0);
-        CHECK_EQ(b.fc->live(FC_ARRAY) + b.fc->live(FC_MIPMAP), 0);
+        CHECK_EQ(b->fc->live(FC_ARRAY) + b->fc->live(FC_MIPMAP), 0);
     }
     CHECK_FAILS(quire_cuda_array_create(memory, &(quire_cuda_array_options){.width = 8}, &image),
                 UNSUPPORTED);
-    cuda_bench_end(&b);
 }
 
-UNIT(cuda_array, a_device_without_sparse_arrays_refuses_them)
+CUDA_UNIT(cuda_array, a_device_without_sparse_arrays_refuses_them)
 {
-    cuda_bench b;
     quire_image image;
     fc_model model = *fc_model_named("h200");
     model.features &= ~FC_SPARSE_ARRAYS;
-    quire_memory *memory = begin(&b, &model, 0);
+    quire_memory *memory = begin(b, &model, 0);
     const quire_cuda_array_options options = {.width = 8, .sparse = true};
     CHECK_FAILS(quire_cuda_array_create(memory, &options, &image), UNSUPPORTED);
     (void)MAKE(memory, .width = 8);
-    cuda_bench_end(&b);
 }
 
 /* ---- the end ------------------------------------------------------------------------------ */
@@ -521,10 +496,8 @@ UNIT(cuda_array, what_the_driver_does_not_take_back_is_gone_on_with_later)
     }
 }
 
-UNIT(cuda_array, a_forked_child_forgets_them)
+CUDA_UNIT_IN(cuda_array, a_forked_child_forgets_them, begin_h200(b))
 {
-    cuda_bench b;
-    quire_memory *memory = begin_h200(&b);
     quire_image image = MAKE(memory, .width = 8);
     pid_t child = fork();
     if (!child) {
@@ -532,10 +505,9 @@ UNIT(cuda_array, a_forked_child_forgets_them)
         const quire_cuda_array_options options = {.width = 8};
         bool refused =
             quire_cuda_array_create(memory, &options, &other) == QUIRE_ERROR_NOT_PERMITTED;
-        quire_memory_destroy_all(&b.memories[0]);
-        child_end(refused && !quire_device_destroy(&b.device) && !b.host_memory.blocks);
+        quire_memory_destroy_all(&b->memories[0]);
+        child_end(refused && !quire_device_destroy(&b->device) && !b->host_memory.blocks);
     }
     CHECK(child_was_well(child));
-    copy_all(&b, info_of(memory, image).array, (extent){2, 1, 1}, 1, true);
-    cuda_bench_end(&b);
+    copy_all(b, info_of(memory, image).array, (extent){2, 1, 1}, 1, true);
 }

@@ -50,101 +50,84 @@ static uint64_t most_since(uint64_t start)
     return 1 + (qi_clock() - start) / 100000000;
 }
 
-UNIT(cuda_budget, an_answer_serves_the_pages_of_a_tenth_of_a_second)
+CUDA_UNIT_IN(cuda_budget, an_answer_serves_the_pages_of_a_tenth_of_a_second,
+             begin(b, 80 * GIB, &SMALL))
 {
-    cuda_bench b;
-    quire_memory *memory = begin(&b, 80 * GIB, &SMALL);
     uint64_t start = qi_clock();
     make_pages(memory, 5, 2 * MIB);
-    CHECK(asked(&b) <= most_since(start));
-    uint64_t before = asked(&b);
+    CHECK(asked(b) <= most_since(start));
+    uint64_t before = asked(b);
     nanosleep(&(struct timespec){.tv_nsec = 110000000}, NULL);
     make_page(memory, 2 * MIB);
-    CHECK_EQ(asked(&b), before + 1);
-    cuda_bench_end(&b);
+    CHECK_EQ(asked(b), before + 1);
 }
 
 /* Of 1 GiB the first answer serves 64 MiB, the page that it was for included. */
-UNIT(cuda_budget, an_answer_serves_a_sixteenth_of_what_was_free)
+CUDA_UNIT_IN(cuda_budget, an_answer_serves_a_sixteenth_of_what_was_free, begin(b, GIB, &SMALL))
 {
-    cuda_bench b;
-    quire_memory *memory = begin(&b, GIB, &SMALL);
     uint64_t start = qi_clock();
     make_page(memory, 2 * MIB);
     make_page(memory, 62 * MIB);
-    CHECK(asked(&b) <= most_since(start));
-    uint64_t before = asked(&b);
+    CHECK(asked(b) <= most_since(start));
+    uint64_t before = asked(b);
     make_page(memory, 64 * MIB); /* more than an answer serves now */
-    CHECK_EQ(asked(&b), before + 1);
-    cuda_bench_end(&b);
+    CHECK_EQ(asked(b), before + 1);
 }
 
 /* With little memory left each page asks. */
-UNIT(cuda_budget, a_device_that_is_almost_full_is_asked_before_each_page)
+CUDA_UNIT_IN(cuda_budget, a_device_that_is_almost_full_is_asked_before_each_page,
+             begin(b, 64 * MIB, &SMALL))
 {
-    cuda_bench b;
-    quire_memory *memory = begin(&b, 64 * MIB, &SMALL);
     make_page(memory, 48 * MIB);
-    uint64_t before = asked(&b);
+    uint64_t before = asked(b);
     make_pages(memory, 4, 2 * MIB);
-    CHECK_EQ(asked(&b), before + 4);
-    cuda_bench_end(&b);
+    CHECK_EQ(asked(b), before + 4);
 }
 
-UNIT(cuda_budget, a_page_that_the_driver_refuses_asks_anew)
+CUDA_UNIT_IN(cuda_budget, a_page_that_the_driver_refuses_asks_anew, begin(b, 80 * GIB, &SMALL))
 {
-    cuda_bench b;
     quire_allocation a;
-    quire_memory *memory = begin(&b, 80 * GIB, &SMALL);
     make_page(memory, 2 * MIB);
-    uint64_t before = asked(&b);
-    CHECK(b.fc->fail(
+    uint64_t before = asked(b);
+    CHECK(b->fc->fail(
         &(fc_fault){.function = "cuMemCreate", .call = 1, .result = QI_CUDA_ERROR_OUT_OF_MEMORY}));
     const quire_allocation_options dedicated = {.size = 2 * MIB, .dedicated = true};
     quire_result result = quire_allocate(memory, &dedicated, &a);
     if (result) /* the ladder did not repeat the request */
         make_page(memory, 2 * MIB);
-    CHECK(asked(&b) > before);
-    cuda_bench_end(&b);
+    CHECK(asked(b) > before);
 }
 
-UNIT(cuda_budget, a_memory_that_stays_within_the_budget_asks_before_each_page)
+CUDA_UNIT(cuda_budget, a_memory_that_stays_within_the_budget_asks_before_each_page)
 {
-    cuda_bench b;
     quire_memory_options strict = SMALL;
     strict.within_budget = true;
-    quire_memory *memory = begin(&b, 80 * GIB, &strict);
+    quire_memory *memory = begin(b, 80 * GIB, &strict);
     make_pages(memory, 5, 2 * MIB);
-    CHECK_EQ(asked(&b), 5);
-    cuda_bench_end(&b);
+    CHECK_EQ(asked(b), 5);
 }
 
-UNIT(cuda_budget, a_query_of_the_caller_is_always_asked)
+CUDA_UNIT_IN(cuda_budget, a_query_of_the_caller_is_always_asked, begin(b, 80 * GIB, &SMALL))
 {
-    cuda_bench b;
     quire_budget_info info;
-    quire_memory *memory = begin(&b, 80 * GIB, &SMALL);
     make_page(memory, 2 * MIB);
     for (int i = 0; i < 3; i++) {
-        uint64_t before = asked(&b);
-        b.fc->set_others(0, (uint64_t)(i + 1) * GIB);
-        CHECK_OK(quire_device_get_budget(b.device, 0, &info));
+        uint64_t before = asked(b);
+        b->fc->set_others(0, (uint64_t)(i + 1) * GIB);
+        CHECK_OK(quire_device_get_budget(b->device, 0, &info));
         CHECK_EQ(info.usage, (uint64_t)(i + 1) * GIB + 2 * MIB);
-        CHECK_EQ(asked(&b), before + 1);
+        CHECK_EQ(asked(b), before + 1);
     }
-    cuda_bench_end(&b);
 }
 
 /* The host's RAM is read anew, because a virtual machine may have more than when it was opened. */
-UNIT(cuda_budget, the_host_heap_has_the_memory_that_the_system_reports_now)
+CUDA_UNIT(cuda_budget, the_host_heap_has_the_memory_that_the_system_reports_now)
 {
-    cuda_bench b;
     quire_heap_budget budget = {0};
-    (void)begin(&b, 80 * GIB, &SMALL);
-    const quire_backend *table = quire_device_backend(b.device);
-    CHECK_OK(table->heap_budget(quire_device_state(b.device), 1, &budget));
+    (void)begin(b, 80 * GIB, &SMALL);
+    const quire_backend *table = quire_device_backend(b->device);
+    CHECK_OK(table->heap_budget(quire_device_state(b->device), 1, &budget));
     CHECK_EQ(budget.budget, (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE));
     CHECK_EQ(budget.usage, 0);
-    CHECK_EQ(asked(&b), 0);
-    cuda_bench_end(&b);
+    CHECK_EQ(asked(b), 0);
 }

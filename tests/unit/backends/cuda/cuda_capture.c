@@ -81,6 +81,8 @@ static void trim(quire_memory *memory)
     CHECK_OK(quire_memory_trim(memory, 0, NULL));
 }
 
+#define CASE(name, begin) UNIT_WITHIN(cuda_capture, name, begin, end())
+
 /* ---- what is done during a capture ---------------------------------------------------------- */
 
 static void *run_steps(void *steps)
@@ -128,16 +130,14 @@ static void come_and_go(void)
     }
 }
 
-UNIT(cuda_capture, pages_come_and_go)
+CASE(pages_come_and_go, begin(&ALL_KINDS))
 {
-    begin(&ALL_KINDS);
     quire_stream *own = make();
     const qi_cu_stream streams[] = {unknown, blocking, native_of(own), PER_THREAD};
     for (int i = 0; i < 4; i++)
         memories[i] = cuda_bench_memory(&b, KINDS[i], NULL);
     check_survival(come_and_go, streams, 4);
     CHECK_OK(quire_stream_destroy(&own));
-    end();
 }
 
 static void share(void)
@@ -147,9 +147,8 @@ static void share(void)
     trim(memories[0]);
 }
 
-UNIT(cuda_capture, exportable_pages_and_registered_host_memory_come_and_go)
+CASE(exportable_pages_and_registered_host_memory_come_and_go, begin(NULL))
 {
-    begin(NULL);
     const qi_cu_stream streams[] = {unknown, blocking};
     for (int i = 0; i < 2; i++) {
         const quire_intent intent = QUIRE_INTENT_EXPORT | (i ? QUIRE_INTENT_HOST_WRITE : 0);
@@ -158,7 +157,6 @@ UNIT(cuda_capture, exportable_pages_and_registered_host_memory_come_and_go)
         check_survival(share, streams, 2);
     }
     CHECK(b.fc->calls("cuMemHostUnregister") > 0);
-    end();
 }
 
 static growing *page;
@@ -170,14 +168,13 @@ static void grow_and_shrink(void)
     CHECK_EQ(page->fc->live(FC_MAPPING), 2);
 }
 
-UNIT(cuda_capture, pages_grow_and_shrink)
+GROWING_UNIT(cuda_capture, pages_grow_and_shrink)
 {
     const quire_cuda_settings settings = {.chunk_size = 2 * MIB};
     const fc_options driver = cuda_bench_options(NULL, FC_UNSAFE_CALLS);
-    growing g;
-    growing_begin_with(&g, &driver, &settings, QUIRE_CUDA_DEVICE, 4 * MIB, 16 * MIB);
-    b = g.b;
-    page = &g;
+    growing_begin_with(g, &driver, &settings, QUIRE_CUDA_DEVICE, 4 * MIB, 16 * MIB);
+    b = g->b;
+    page = g;
     cuda_bench_enter(b.device);
     const qi_cu_stream streams[] = {cuda_bench_make_stream(QI_CU_STREAM_NON_BLOCKING),
                                     cuda_bench_make_stream(QI_CU_STREAM_DEFAULT)};
@@ -185,7 +182,6 @@ UNIT(cuda_capture, pages_grow_and_shrink)
     for (int i = 0; i < 2; i++)
         cuda_bench_end_stream(streams[i]);
     cuda_bench_leave();
-    growing_end(&g);
 }
 
 static void make_arrays(void)
@@ -200,13 +196,12 @@ static void make_arrays(void)
     CHECK_EQ(b.fc->live(FC_ARRAY), 0);
 }
 
-UNIT(cuda_capture, arrays_are_mapped_and_unmapped)
+CASE(arrays_are_mapped_and_unmapped,
+     begin(&(quire_cuda_settings){.kinds = CUDA_KIND(DEVICE) | CUDA_KIND(TILES)}))
 {
-    begin(&(quire_cuda_settings){.kinds = CUDA_KIND(DEVICE) | CUDA_KIND(TILES)});
     const qi_cu_stream streams[] = {unknown, blocking, PER_THREAD};
     memories[0] = cuda_bench_memory(&b, QUIRE_CUDA_TILES, NULL);
     check_survival(make_arrays, streams, 3);
-    end();
 }
 
 static void use_streams(void)
@@ -220,18 +215,15 @@ static void use_streams(void)
     CHECK_OK(quire_stream_destroy(&stream));
 }
 
-UNIT(cuda_capture, other_streams_are_made_marked_and_destroyed)
+CASE(other_streams_are_made_marked_and_destroyed, begin(NULL))
 {
-    begin(NULL);
     const qi_cu_stream streams[] = {unknown, blocking, PER_THREAD};
     memories[0] = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, NULL);
     check_survival(use_streams, streams, 3);
-    end();
 }
 
-UNIT(cuda_capture, the_mode_of_the_thread_is_its_own_again)
+CASE(the_mode_of_the_thread_is_its_own_again, begin(NULL))
 {
-    begin(NULL);
     quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, NULL);
     for (qi_cu_capture_mode mode = 0; mode < MODES; mode++) {
         qi_cu_capture_mode now = mode;
@@ -242,7 +234,6 @@ UNIT(cuda_capture, the_mode_of_the_thread_is_its_own_again)
         CHECK_EQ(CUDA_BENCH_CALL(&b, ThreadExchangeStreamCaptureMode, 10010)(&now), 0);
         CHECK_EQ(now, mode);
     }
-    end();
 }
 
 /* ---- copies ---------------------------------------------------------------------------------- */
@@ -265,9 +256,8 @@ static void copy_now(void)
         CHECK_OK(quire_free(memories[0], made));
 }
 
-UNIT(cuda_capture, copies_outside_streams_are_refused_where_they_would_break_a_graph)
+CASE(copies_outside_streams_are_refused_where_they_would_break_a_graph, begin(NULL))
 {
-    begin(NULL);
     const qi_cu_stream waiting[] = {blocking, PER_THREAD};
     memories[0] = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, NULL);
     target = allocate(memories[0], sizeof bytes);
@@ -277,7 +267,6 @@ UNIT(cuda_capture, copies_outside_streams_are_refused_where_they_would_break_a_g
     check_survival(copy_now, waiting, 2);
     is_refused = false;
     copy_now();
-    end();
 }
 
 /* The default streams of both contexts are used. */
@@ -308,10 +297,9 @@ UNIT(cuda_capture, copies_between_devices_mind_both)
 
 /* ---- streams that capture -------------------------------------------------------------------- */
 
-UNIT(cuda_capture, nothing_is_submitted_to_a_stream_that_captures)
+CASE(nothing_is_submitted_to_a_stream_that_captures, begin(NULL))
 {
     quire_point none;
-    begin(NULL);
     quire_stream *stream = make(), *other = make();
     memories[0] = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, NULL);
     target = allocate(memories[0], sizeof bytes);
@@ -327,41 +315,35 @@ UNIT(cuda_capture, nothing_is_submitted_to_a_stream_that_captures)
     CHECK(has_passed(mark(stream)));
     CHECK_OK(quire_stream_destroy(&stream));
     CHECK_OK(quire_stream_destroy(&other));
-    end();
 }
 
 /* The first result of a stream must not be taken for a capability of the device. */
-UNIT(cuda_capture, a_stream_that_captures_when_it_is_wrapped_can_be_marked_later)
+CASE(a_stream_that_captures_when_it_is_wrapped_can_be_marked_later, begin(NULL))
 {
     quire_point none;
     quire_stream *stream = NULL;
-    begin(NULL);
     begin_capture(unknown, QI_CU_STREAM_CAPTURE_MODE_GLOBAL);
     CHECK_OK(quire_cuda_stream_wrap(b.device, unknown, NULL, &stream));
     CHECK_FAILS(quire_stream_mark(stream, &none), NOT_PERMITTED);
     CHECK(end_capture(unknown));
     CHECK(has_passed(mark(stream)));
     CHECK_OK(quire_stream_destroy(&stream));
-    end();
 }
 
-UNIT(cuda_capture, the_default_stream_cannot_be_used_while_one_that_it_waits_for_captures)
+CASE(the_default_stream_cannot_be_used_while_one_that_it_waits_for_captures, begin(NULL))
 {
     quire_stream *stream = NULL;
     quire_point none;
-    begin(NULL);
     CHECK_OK(quire_cuda_stream_wrap(b.device, NULL, NULL, &stream));
     begin_capture(blocking, QI_CU_STREAM_CAPTURE_MODE_GLOBAL);
     CHECK_FAILS(quire_stream_mark(stream, &none), NOT_PERMITTED);
     CHECK(end_capture(blocking));
     CHECK(has_passed(mark(stream)));
     CHECK_OK(quire_stream_destroy(&stream));
-    end();
 }
 
-UNIT(cuda_capture, quires_own_stream_is_destroyed_when_it_captures_no_more)
+CASE(quires_own_stream_is_destroyed_when_it_captures_no_more, begin(NULL))
 {
-    begin(NULL);
     quire_stream *stream = make(), *other = make();
     qi_cu_stream native = native_of(stream);
     begin_capture(native, QI_CU_STREAM_CAPTURE_MODE_GLOBAL);
@@ -370,7 +352,6 @@ UNIT(cuda_capture, quires_own_stream_is_destroyed_when_it_captures_no_more)
     CHECK(end_capture(native));
     CHECK_OK(quire_stream_destroy(&other)); /* destroys both */
     CHECK_EQ(b.fc->live(FC_STREAM), 2);
-    end();
 }
 
 /* ---- with wait_before_release ---------------------------------------------------------------- */
@@ -384,9 +365,8 @@ static void put_off_and_finish(void)
     CHECK(b.fc->live(FC_RESERVATION) >= 1);
 }
 
-UNIT(cuda_capture, a_page_that_must_wait_is_put_off)
+CASE(a_page_that_must_wait_is_put_off, begin(&WAITS))
 {
-    begin(&WAITS);
     quire_stream *own = make(), *wrapped = NULL;
     CHECK_OK(quire_cuda_stream_wrap(b.device, unknown, NULL, &wrapped));
     const qi_cu_stream streams[] = {native_of(own), unknown, blocking, PER_THREAD};
@@ -399,7 +379,6 @@ UNIT(cuda_capture, a_page_that_must_wait_is_put_off)
     CHECK_OK(quire_free(memories[0], a));
     CHECK_OK(quire_stream_destroy(&wrapped));
     CHECK_OK(quire_stream_destroy(&own));
-    end();
 }
 
 UNIT(cuda_capture, arrays_that_must_wait_are_put_off)
@@ -420,23 +399,21 @@ UNIT(cuda_capture, arrays_that_must_wait_are_put_off)
     end();
 }
 
-UNIT(cuda_capture, a_page_that_cannot_shrink_now_keeps_its_memory)
+GROWING_UNIT(cuda_capture, a_page_that_cannot_shrink_now_keeps_its_memory)
 {
     const quire_cuda_settings settings = {.chunk_size = 2 * MIB, .wait_before_release = true};
-    growing g;
-    growing_begin(&g, &settings, 8 * MIB, 16 * MIB);
-    b = g.b;
+    growing_begin(g, &settings, 8 * MIB, 16 * MIB);
+    b = g->b;
     cuda_bench_enter(b.device);
     qi_cu_stream stream = cuda_bench_make_stream(QI_CU_STREAM_DEFAULT);
     begin_capture(stream, QI_CU_STREAM_CAPTURE_MODE_GLOBAL);
-    CHECK_OK(growing_resize(&g, 4 * MIB));
-    CHECK_EQ(g.fc->live(FC_MAPPING), 4);
+    CHECK_OK(growing_resize(g, 4 * MIB));
+    CHECK_EQ(g->fc->live(FC_MAPPING), 4);
     CHECK(end_capture(stream));
-    CHECK_OK(growing_resize(&g, 2 * MIB));
-    growing_check_handles(&g, 2 * MIB, 1);
+    CHECK_OK(growing_resize(g, 2 * MIB));
+    growing_check_handles(g, 2 * MIB, 1);
     cuda_bench_end_stream(stream);
     cuda_bench_leave();
-    growing_end(&g);
 }
 
 /* ---- other devices with access --------------------------------------------------------------- */

@@ -79,32 +79,28 @@ static quire_copy_path path_of(quire_memory *to, quire_memory *from)
     return path;
 }
 
-UNIT(cuda_copy, one_call_copies_within_a_device)
+CUDA_UNIT_IN(cuda_copy, one_call_copies_within_a_device, begin(b, NULL, CUDA_KIND(DEVICE)))
 {
     static place to, from;
-    cuda_bench b;
-    quire_memory *memory = begin(&b, NULL, CUDA_KIND(DEVICE));
     make_place(&to, memory, 1);
     make_place(&from, memory, 2);
     CHECK_EQ(path_of(memory, memory), QUIRE_COPY_DIRECT);
-    b.fc->reset_counters();
+    b->fc->reset_counters();
     copy(&to, &from, WHOLE);
-    CHECK_EQ(b.fc->calls("cuMemcpyDtoD"), 1);
-    b.fc->reset_counters();
+    CHECK_EQ(b->fc->calls("cuMemcpyDtoD"), 1);
+    b->fc->reset_counters();
     copy(&to, &from, BOX);
-    CHECK_EQ(b.fc->calls("cuMemcpy3D"), 1);
-    b.fc->reset_counters();
+    CHECK_EQ(b->fc->calls("cuMemcpy3D"), 1);
+    b->fc->reset_counters();
     copy(&to, &from, ODD_BOX); /* one call per row */
-    CHECK_EQ(b.fc->calls("cuMemcpyDtoD"), 36);
-    cuda_bench_end(&b);
+    CHECK_EQ(b->fc->calls("cuMemcpyDtoD"), 36);
 }
 
-UNIT(cuda_copy, boxes_go_to_the_host_and_come_from_it_in_one_call)
+CUDA_UNIT_IN(cuda_copy, boxes_go_to_the_host_and_come_from_it_in_one_call,
+             begin(b, NULL, CUDA_KIND(DEVICE)))
 {
     static place inside;
     static unsigned char bytes[SIZE], back[SIZE];
-    cuda_bench b;
-    quire_memory *memory = begin(&b, NULL, CUDA_KIND(DEVICE));
     make_place(&inside, memory, 1);
     for (int i = 0; i < SIZE; i++)
         bytes[i] = (unsigned char)(i * 3);
@@ -112,29 +108,27 @@ UNIT(cuda_copy, boxes_go_to_the_host_and_come_from_it_in_one_call)
     o.to.memory = memory;
     o.to.allocation = inside.allocation;
     o.host_from = bytes;
-    b.fc->reset_counters();
+    b->fc->reset_counters();
     CHECK_OK(quire_copy(&o, NULL));
-    CHECK_EQ(b.fc->calls("cuMemcpy3D"), 1);
+    CHECK_EQ(b->fc->calls("cuMemcpy3D"), 1);
     o.from = o.to;
     o.to = BOX.from;
     o.host_from = NULL;
     o.host_to = back;
     CHECK_OK(quire_copy(&o, NULL));
-    CHECK_EQ(b.fc->calls("cuMemcpy3D"), 2);
+    CHECK_EQ(b->fc->calls("cuMemcpy3D"), 2);
     for (uint64_t k = 0; k < 4; k++)
         for (uint64_t i = 0; i < 9; i++) {
             CHECK(!memcmp(back + k * 1280 + i * 128, bytes + k * 1280 + i * 128, 100));
             CHECK_EQ(back[k * 1280 + i * 128 + 100], 0);
         }
-    cuda_bench_end(&b);
 }
 
-UNIT(cuda_copy, pinned_pages_are_reached_from_both_sides)
+CUDA_UNIT_IN(cuda_copy, pinned_pages_are_reached_from_both_sides,
+             begin(b, NULL, CUDA_KIND(DEVICE) | CUDA_KIND(PINNED)))
 {
     static place device, pinned, other;
-    cuda_bench b;
-    quire_memory *memory = begin(&b, NULL, CUDA_KIND(DEVICE) | CUDA_KIND(PINNED));
-    quire_memory *host = cuda_bench_memory(&b, QUIRE_CUDA_PINNED, &SMALL);
+    quire_memory *host = cuda_bench_memory(b, QUIRE_CUDA_PINNED, &SMALL);
     make_place(&device, memory, 1);
     make_place(&pinned, host, 2);
     make_place(&other, host, 3);
@@ -143,7 +137,6 @@ UNIT(cuda_copy, pinned_pages_are_reached_from_both_sides)
     copy(&device, &pinned, ODD_BOX);
     copy(&other, &pinned, BOX);
     copy(&pinned, &other, ODD_BOX);
-    cuda_bench_end(&b);
 }
 
 /* ---- two devices ---------------------------------------------------------------------------- */

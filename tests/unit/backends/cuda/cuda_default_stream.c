@@ -67,6 +67,8 @@ static void elsewhere(void *(*steps)(void *), void *user)
     CHECK(!pthread_join(thread, NULL));
 }
 
+#define CASE(name, begin) UNIT_WITHIN(cuda_default_stream, name, begin, end())
+
 /* ---- in its thread --------------------------------------------------------------------------- */
 
 static void use(void *native)
@@ -111,11 +113,10 @@ UNIT(cuda_default_stream, default_streams_work_like_any_other)
     use((void *)(uintptr_t)QI_CU_STREAM_LEGACY);
 }
 
-UNIT(cuda_default_stream, nothing_is_submitted_while_it_captures)
+CASE(nothing_is_submitted_while_it_captures, begin())
 {
     quire_point none;
     qi_cu_graph graph;
-    begin();
     cuda_bench_enter(b.device);
     for (qi_cu_capture_mode mode = 0; mode < 3; mode++) {
         CHECK_EQ(CUDA_BENCH_CALL(&b, StreamBeginCapture, 10010)(PER_THREAD, mode), 0);
@@ -124,7 +125,6 @@ UNIT(cuda_default_stream, nothing_is_submitted_while_it_captures)
     }
     cuda_bench_leave();
     CHECK(has_passed(mark(stream)));
-    end();
 }
 
 /* ---- in another thread ----------------------------------------------------------------------- */
@@ -135,9 +135,8 @@ static void *query_there(void *user)
     return NULL;
 }
 
-UNIT(cuda_default_stream, its_points_can_be_queried_in_any_thread)
+CASE(its_points_can_be_queried_in_any_thread, begin())
 {
-    begin();
     quire_allocation a = allocate(stream);
     fill(a, 1);
     quire_point point = mark(stream);
@@ -145,7 +144,6 @@ UNIT(cuda_default_stream, its_points_can_be_queried_in_any_thread)
     b.fc->advance(1);
     CHECK(has_passed(point));
     CHECK_OK(quire_free(memory, a));
-    end();
 }
 
 static void *mark_there(void *user)
@@ -154,9 +152,8 @@ static void *mark_there(void *user)
     return NULL;
 }
 
-UNIT(cuda_default_stream, a_mark_of_another_thread_comes_after_its_work)
+CASE(a_mark_of_another_thread_comes_after_its_work, begin())
 {
-    begin();
     quire_point point;
     quire_allocation a = allocate(stream);
     fill(a, 1);
@@ -169,7 +166,6 @@ UNIT(cuda_default_stream, a_mark_of_another_thread_comes_after_its_work)
     CHECK(later.value > point.value && !has_passed(later));
     CHECK_OK(quire_free_after_point(memory, a, &later));
     CHECK_OK(quire_point_await(&later, QUIRE_FOREVER));
-    end();
 }
 
 static void *work_and_mark_there(void *user)
@@ -185,16 +181,14 @@ static void *work_and_mark_there(void *user)
     return NULL;
 }
 
-UNIT(cuda_default_stream, a_point_is_waited_for_behind_an_earlier_one_that_passes_later)
+CASE(a_point_is_waited_for_behind_an_earlier_one_that_passes_later, begin())
 {
     quire_stream *other = NULL;
-    begin();
     elsewhere(work_and_mark_there, &other);
     quire_point point = mark(stream); /* no work of this thread is before it */
     CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
     CHECK_OK(quire_collect(memory, NULL));
     CHECK_OK(quire_stream_destroy(&other));
-    end();
 }
 
 static void *collect_there(void *user)
@@ -204,10 +198,9 @@ static void *collect_there(void *user)
 }
 
 /* A free sets its mark at the next query, which may be another thread's. */
-UNIT(cuda_default_stream, what_is_freed_on_it_is_collected_by_any_thread)
+CASE(what_is_freed_on_it_is_collected_by_any_thread, begin())
 {
     uint64_t released = 1;
-    begin();
     quire_allocation a = allocate(stream);
     fill(a, 1);
     CHECK_OK(quire_free_on_stream(memory, a, stream));
@@ -216,7 +209,6 @@ UNIT(cuda_default_stream, what_is_freed_on_it_is_collected_by_any_thread)
     b.fc->advance(1);
     elsewhere(collect_there, &released);
     CHECK_EQ(released, 64 * 1024);
-    end();
 }
 
 static void *fill_there(void *user)
@@ -225,10 +217,9 @@ static void *fill_there(void *user)
     return NULL;
 }
 
-UNIT(cuda_default_stream, work_of_other_threads_comes_between_its_own)
+CASE(work_of_other_threads_comes_between_its_own, begin())
 {
     unsigned char byte = 0;
-    begin();
     quire_allocation a = allocate(stream);
     fill(a, 1);
     elsewhere(fill_there, &a);
@@ -239,7 +230,6 @@ UNIT(cuda_default_stream, work_of_other_threads_comes_between_its_own)
     CHECK_OK(quire_read(memory, a, 0, &byte, 1));
     CHECK_EQ(byte, 3);
     CHECK_OK(quire_free(memory, a));
-    end();
 }
 
 static void *get_there(void *user)
@@ -251,11 +241,9 @@ static void *get_there(void *user)
     return NULL;
 }
 
-UNIT(cuda_default_stream, its_name_means_another_stream_elsewhere)
+CASE(its_name_means_another_stream_elsewhere, begin())
 {
-    begin();
     elsewhere(get_there, &b);
-    end();
 }
 
 static void *free_and_end(void *user)
@@ -268,11 +256,10 @@ static void *free_and_end(void *user)
     return NULL;
 }
 
-UNIT(cuda_default_stream, it_may_outlive_its_thread)
+CASE(it_may_outlive_its_thread, begin())
 {
     uint64_t released = 1;
     quire_stream *own = NULL;
-    begin();
     elsewhere(free_and_end, &own);
     elsewhere(collect_there, &released); /* a new thread does not count as the old one */
     CHECK_EQ(released, 0);
@@ -280,5 +267,4 @@ UNIT(cuda_default_stream, it_may_outlive_its_thread)
     CHECK_OK(quire_collect(memory, &released));
     CHECK_EQ(released, 64 * 1024);
     CHECK_OK(quire_stream_destroy(&own));
-    end();
 }

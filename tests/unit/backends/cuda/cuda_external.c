@@ -69,70 +69,63 @@ UNIT(cuda_external, the_same_bytes_are_read_and_written)
     }
 }
 
-UNIT(cuda_external, another_gpu_is_refused_by_name)
+CUDA_UNIT_IN(cuda_external, another_gpu_is_refused_by_name, begin(b))
 {
-    cuda_bench b;
     quire_cuda_info info;
     quire_allocation page;
-    quire_memory *memory = begin(&b);
-    quire_cuda_import import = whole(&b);
-    CHECK_OK(quire_cuda_get_info(b.device, &info));
+    quire_cuda_import import = whole(b);
+    CHECK_OK(quire_cuda_get_info(b->device, &info));
     info.uuid[0] ^= 0xff;
     import.device_uuid = info.uuid;
-    uint64_t calls = b.fc->calls(NULL);
+    uint64_t calls = b->fc->calls(NULL);
     CHECK_FAILS(quire_cuda_import_range(memory, &import, &page), UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "is of GPU 99616b65-2067-7075-206e-756d62657200"); /* "fake .." */
     CHECK_HAS(quire_last_error(), "'fake h200', device 0, is GPU 66616b65-");
-    CHECK_EQ(b.fc->calls(NULL), calls);
-    cuda_bench_end(&b);
+    CHECK_EQ(b->fc->calls(NULL), calls);
 }
 
-UNIT(cuda_external, a_driver_that_does_not_tell_its_gpu_cannot_be_compared)
+CUDA_UNIT_ON(cuda_external, a_driver_that_does_not_tell_its_gpu_cannot_be_compared,
+             cuda_bench_begin(b, NULL))
 {
-    cuda_bench b;
     quire_cuda_info info;
     quire_allocation page;
     static const uint8_t any[QUIRE_CUDA_UUID_SIZE] = {1};
-    cuda_bench_begin(&b, NULL);
-    CHECK(b.fc->hide("cuDeviceGetUuid"));
-    CHECK(cuda_bench_open(&b, NULL));
-    CHECK_OK(quire_cuda_get_info(b.device, &info));
+    CHECK(b->fc->hide("cuDeviceGetUuid"));
+    CHECK(cuda_bench_open(b, NULL));
+    CHECK_OK(quire_cuda_get_info(b->device, &info));
     for (int i = 0; i < QUIRE_CUDA_UUID_SIZE; i++)
         CHECK_EQ(info.uuid[i], 0);
-    quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, NULL);
-    b.descriptor = make_file(3 * MIB);
-    quire_cuda_import import = whole(&b);
+    quire_memory *memory = cuda_bench_memory(b, QUIRE_CUDA_DEVICE, NULL);
+    b->descriptor = make_file(3 * MIB);
+    quire_cuda_import import = whole(b);
     import.device_uuid = any;
     CHECK_FAILS(quire_cuda_import_range(memory, &import, &page), UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "does not tell");
     import.device_uuid = NULL;
     CHECK_OK(quire_cuda_import_range(memory, &import, &page));
-    cuda_bench_end(&b);
 }
 
-UNIT(cuda_external, what_is_no_such_memory_is_refused_and_the_descriptor_stays_ours)
+CUDA_UNIT_IN(cuda_external, what_is_no_such_memory_is_refused_and_the_descriptor_stays_ours,
+             begin(b))
 {
-    cuda_bench b;
     quire_allocation page;
-    quire_memory *memory = begin(&b);
-    quire_memory *pinned = cuda_bench_memory(&b, QUIRE_CUDA_PINNED, NULL);
-    quire_cuda_import import = whole(&b);
+    quire_memory *pinned = cuda_bench_memory(b, QUIRE_CUDA_PINNED, NULL);
+    quire_cuda_import import = whole(b);
     CHECK_FAILS(quire_cuda_import_range(pinned, &import, &page), UNSUPPORTED);
     import.size = 4 * MIB;
     CHECK_FAILS(quire_cuda_import_range(memory, &import, &page), INVALID);
     import.size = 0;
     CHECK_FAILS(quire_cuda_import_range(memory, &import, &page), INVALID);
-    import = whole(&b);
+    import = whole(b);
     import.descriptor = -1;
     CHECK_FAILS(quire_cuda_import_range(memory, &import, &page), INVALID);
     import.descriptor = 100000;
     CHECK_FAILS(quire_cuda_import_range(memory, &import, &page), QUIRE_ERROR_BACKEND_FAILURE);
-    import = whole(&b);
+    import = whole(b);
     import.unused[3] = 1;
     CHECK_FAILS(quire_cuda_import_range(memory, &import, &page), INVALID);
-    import = whole(&b);
+    import = whole(b);
     CHECK_OK(quire_cuda_import_range(memory, &import, &page));
-    cuda_bench_end(&b);
 }
 
 UNIT(cuda_external, what_the_driver_does_not_take_back_is_gone_on_with_later)

@@ -65,169 +65,151 @@ UNIT(cuda_growth, what_cannot_grow_is_refused_and_leaves_nothing)
     cuda_bench_end(&g.b);
 }
 
-UNIT(cuda_growth, addresses_are_reserved_for_the_most_and_mapped_as_far_as_used)
+GROWING_UNIT_ON(cuda_growth, addresses_are_reserved_for_the_most_and_mapped_as_far_as_used,
+                growing_open(g, NULL, NULL))
 {
-    growing g;
-    growing_open(&g, NULL, NULL);
     quire_page_request request =
-        growing_request(g.b.device, QUIRE_CUDA_DEVICE, 4 * MIB, 1024 * MIB);
+        growing_request(g->b.device, QUIRE_CUDA_DEVICE, 4 * MIB, 1024 * MIB);
     request.alignment = 64 * MIB;
-    g.fc->reset_counters();
-    CHECK_OK(g.table->page_create(g.cuda, &request, &g.page));
-    CHECK_EQ(g.fc->calls(NULL), 9);
+    g->fc->reset_counters();
+    CHECK_OK(g->table->page_create(g->cuda, &request, &g->page));
+    CHECK_EQ(g->fc->calls(NULL), 9);
     static const char *const calls[] = {"cuMemCreate", "cuMemGetAllocationPropertiesFromHandle",
                                         "cuMemAddressReserve", "cuMemMap", "cuMemSetAccess"};
     for (int i = 0; i < 5; i++)
-        CHECK_EQ(g.fc->calls(calls[i]), 1);
-    CHECK_EQ(g.page.size, 1024 * MIB);
-    CHECK_EQ(g.page.address % (64 * MIB), 0);
-    CHECK_EQ(g.fc->usage_of(0).bytes, 4 * MIB);
-    growing_check_handles(&g, 4 * MIB, 1);
-    growing_end(&g);
+        CHECK_EQ(g->fc->calls(calls[i]), 1);
+    CHECK_EQ(g->page.size, 1024 * MIB);
+    CHECK_EQ(g->page.address % (64 * MIB), 0);
+    CHECK_EQ(g->fc->usage_of(0).bytes, 4 * MIB);
+    growing_check_handles(g, 4 * MIB, 1);
 }
 
 /* ---- growing -------------------------------------------------------------------------------- */
 
-UNIT(cuda_growth, bytes_stay_where_they_are_and_new_ones_serve)
+GROWING_UNIT_ON(cuda_growth, bytes_stay_where_they_are_and_new_ones_serve,
+                growing_begin(g, NULL, 2 * MIB, 16 * MIB))
 {
-    growing g;
-    growing_begin(&g, NULL, 2 * MIB, 16 * MIB);
-    growing_write(&g, 0, 2 * MIB);
+    growing_write(g, 0, 2 * MIB);
     for (uint64_t to = 4 * MIB; to <= 16 * MIB; to += 2 * MIB) {
-        CHECK_OK(growing_resize(&g, to));
-        growing_write(&g, to - 2 * MIB, to);
-        growing_check(&g, 0, to);
-        CHECK_EQ(g.fc->usage_of(0).bytes, to);
+        CHECK_OK(growing_resize(g, to));
+        growing_write(g, to - 2 * MIB, to);
+        growing_check(g, 0, to);
+        CHECK_EQ(g->fc->usage_of(0).bytes, to);
     }
-    growing_check_handles(&g, 16 * MIB, 8);                        /* the maximum size */
-    CHECK_OK(g.table->fill_page(g.cuda, &g.page, 0, 16 * MIB, 7)); /* across all chunk borders */
-    growing_end(&g);
+    growing_check_handles(g, 16 * MIB, 8);                            /* the maximum size */
+    CHECK_OK(g->table->fill_page(g->cuda, &g->page, 0, 16 * MIB, 7)); /* across all chunk borders */
 }
 
-UNIT(cuda_growth, a_growth_is_one_handle_and_one_call_for_access)
+GROWING_UNIT_ON(cuda_growth, a_growth_is_one_handle_and_one_call_for_access,
+                growing_begin(g, NULL, 2 * MIB, 1024 * MIB))
 {
-    growing g;
-    growing_begin(&g, NULL, 2 * MIB, 1024 * MIB);
-    CHECK_OK(growing_resize(&g, 512 * MIB));
+    CHECK_OK(growing_resize(g, 512 * MIB));
     static const char *const calls[] = {
         "cuCtxPushCurrent", "cuMemCreate",    "cuMemGetAllocationPropertiesFromHandle",
         "cuMemMap",         "cuMemSetAccess", "cuCtxPopCurrent"};
     for (int i = 0; i < 6; i++)
-        CHECK_EQ(g.fc->calls(calls[i]), 1);
-    CHECK_EQ(g.fc->calls(NULL), 8);
-    growing_check_handles(&g, 512 * MIB, 2);
-    growing_end(&g);
+        CHECK_EQ(g->fc->calls(calls[i]), 1);
+    CHECK_EQ(g->fc->calls(NULL), 8);
+    growing_check_handles(g, 512 * MIB, 2);
 }
 
-UNIT(cuda_growth, chunks_are_as_large_as_the_settings_say)
+GROWING_UNIT(cuda_growth, chunks_are_as_large_as_the_settings_say)
 {
-    growing g;
-    growing_begin(&g, &(quire_cuda_settings){.chunk_size = 5 * MIB}, 8 * MIB, 64 * MIB);
-    CHECK_EQ(growing_record(&g)->chunk_count, 2); /* of 6 and 2 MiB */
-    CHECK_OK(growing_resize(&g, 28 * MIB));
-    CHECK_EQ(g.fc->calls("cuMemCreate"), 4); /* of 6, 6, 6 and 2 MiB */
-    CHECK_EQ(g.fc->calls("cuMemMap"), 4);
-    CHECK_EQ(g.fc->calls("cuMemSetAccess"), 1);
-    growing_check_handles(&g, 28 * MIB, 6);
-    growing_write(&g, 0, 28 * MIB);
-    growing_check(&g, 0, 28 * MIB);
-    growing_end(&g);
+    growing_begin(g, &(quire_cuda_settings){.chunk_size = 5 * MIB}, 8 * MIB, 64 * MIB);
+    CHECK_EQ(growing_record(g)->chunk_count, 2); /* of 6 and 2 MiB */
+    CHECK_OK(growing_resize(g, 28 * MIB));
+    CHECK_EQ(g->fc->calls("cuMemCreate"), 4); /* of 6, 6, 6 and 2 MiB */
+    CHECK_EQ(g->fc->calls("cuMemMap"), 4);
+    CHECK_EQ(g->fc->calls("cuMemSetAccess"), 1);
+    growing_check_handles(g, 28 * MIB, 6);
+    growing_write(g, 0, 28 * MIB);
+    growing_check(g, 0, 28 * MIB);
 }
 
 /* The device reports one page granularity; a kind may have a coarser one. */
-UNIT(cuda_growth, a_coarser_granularity_maps_more_and_grows_less_often)
+GROWING_UNIT(cuda_growth, a_coarser_granularity_maps_more_and_grows_less_often)
 {
-    growing g;
     fc_model model = *fc_model_named("h200");
     model.granularity = 64 * KIB;
     model.host_granularity = 8 * MIB;
     const fc_options driver = {.models = {&model}};
     const quire_cuda_settings settings = {.kinds = CUDA_KIND(DEVICE) | CUDA_KIND(HOST_NUMA)};
-    growing_begin_with(&g, &driver, &settings, QUIRE_CUDA_HOST_NUMA, 64 * KIB, 12 * MIB);
-    growing_check_handles(&g, 8 * MIB, 1);
-    CHECK_OK(growing_resize(&g, 6 * MIB));
-    CHECK_EQ(g.fc->calls(NULL), 0);
-    CHECK_OK(growing_resize(&g, 12 * MIB));
-    CHECK_EQ(growing_record(&g)->padded, 16 * MIB);
+    growing_begin_with(g, &driver, &settings, QUIRE_CUDA_HOST_NUMA, 64 * KIB, 12 * MIB);
+    growing_check_handles(g, 8 * MIB, 1);
+    CHECK_OK(growing_resize(g, 6 * MIB));
+    CHECK_EQ(g->fc->calls(NULL), 0);
+    CHECK_OK(growing_resize(g, 12 * MIB));
+    CHECK_EQ(growing_record(g)->padded, 16 * MIB);
     void *mapped = NULL;
-    CHECK_OK(g.table->map(g.cuda, &g.page, &mapped));
+    CHECK_OK(g->table->map(g->cuda, &g->page, &mapped));
     memset((char *)mapped, 3, 12 * MIB); /* the host reaches the added memory */
-    growing_end(&g);
 }
 
-UNIT(cuda_growth, more_than_there_is_is_refused)
+GROWING_UNIT(cuda_growth, more_than_there_is_is_refused)
 {
-    growing g;
     fc_model model = *fc_model_named("a100");
     model.bytes = 16 * MIB;
     const fc_options driver = {.models = {&model}};
-    growing_begin_with(&g, &driver, NULL, QUIRE_CUDA_DEVICE, 2 * MIB, 64 * MIB);
-    CHECK_FAILS(growing_resize(&g, 32 * MIB), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-    CHECK_EQ(g.fc->calls(NULL), 0); /* known before any call of the driver */
-    g.fc->set_others(0, 10 * MIB);
-    CHECK_FAILS(growing_resize(&g, 16 * MIB), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-    growing_check_handles(&g, 2 * MIB, 1);
-    CHECK_OK(growing_resize(&g, 6 * MIB));
-    growing_end(&g);
+    growing_begin_with(g, &driver, NULL, QUIRE_CUDA_DEVICE, 2 * MIB, 64 * MIB);
+    CHECK_FAILS(growing_resize(g, 32 * MIB), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_EQ(g->fc->calls(NULL), 0); /* known before any call of the driver */
+    g->fc->set_others(0, 10 * MIB);
+    CHECK_FAILS(growing_resize(g, 16 * MIB), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    growing_check_handles(g, 2 * MIB, 1);
+    CHECK_OK(growing_resize(g, 6 * MIB));
 }
 
 /* ---- becoming smaller ----------------------------------------------------------------------- */
 
-UNIT(cuda_growth, what_lies_behind_the_new_end_is_given_back)
+GROWING_UNIT(cuda_growth, what_lies_behind_the_new_end_is_given_back)
 {
-    growing g;
-    growing_begin(&g, &(quire_cuda_settings){.chunk_size = 2 * MIB}, 16 * MIB, 16 * MIB);
-    growing_write(&g, 0, 16 * MIB);
-    g.fc->reset_counters();
-    CHECK_OK(growing_resize(&g, 6 * MIB));
-    CHECK_EQ(g.fc->calls("cuMemUnmap"), 1);
-    CHECK_EQ(g.fc->calls("cuMemRelease"), 5);
-    CHECK_EQ(g.fc->calls(NULL), 10); /* and those that change context and capture mode and back */
-    CHECK_EQ(g.fc->usage_of(0).bytes, 6 * MIB);
-    CHECK_EQ(g.fc->live(FC_RESERVATION), 1);
-    growing_check_handles(&g, 6 * MIB, 3);
-    CHECK_OK(growing_resize(&g, 12 * MIB));
-    growing_write(&g, 6 * MIB, 12 * MIB);
-    growing_check(&g, 0, 12 * MIB);
-    growing_check_handles(&g, 12 * MIB, 6);
-    growing_end(&g);
+    growing_begin(g, &(quire_cuda_settings){.chunk_size = 2 * MIB}, 16 * MIB, 16 * MIB);
+    growing_write(g, 0, 16 * MIB);
+    g->fc->reset_counters();
+    CHECK_OK(growing_resize(g, 6 * MIB));
+    CHECK_EQ(g->fc->calls("cuMemUnmap"), 1);
+    CHECK_EQ(g->fc->calls("cuMemRelease"), 5);
+    CHECK_EQ(g->fc->calls(NULL), 10); /* and those that change context and capture mode and back */
+    CHECK_EQ(g->fc->usage_of(0).bytes, 6 * MIB);
+    CHECK_EQ(g->fc->live(FC_RESERVATION), 1);
+    growing_check_handles(g, 6 * MIB, 3);
+    CHECK_OK(growing_resize(g, 12 * MIB));
+    growing_write(g, 6 * MIB, 12 * MIB);
+    growing_check(g, 0, 12 * MIB);
+    growing_check_handles(g, 12 * MIB, 6);
 }
 
-UNIT(cuda_growth, a_chunk_that_the_end_lies_in_stays_and_is_used_first)
+GROWING_UNIT(cuda_growth, a_chunk_that_the_end_lies_in_stays_and_is_used_first)
 {
-    growing g;
-    growing_begin(&g, &(quire_cuda_settings){.chunk_size = 8 * MIB}, 16 * MIB, 64 * MIB);
-    CHECK_OK(growing_resize(&g, 10 * MIB));
-    CHECK_EQ(g.fc->calls(NULL), 0);
-    growing_check_handles(&g, 16 * MIB, 2);
-    CHECK_OK(growing_resize(&g, 14 * MIB));
-    CHECK_EQ(g.fc->calls(NULL), 0);
-    CHECK_OK(growing_resize(&g, 2 * MIB));
-    growing_check_handles(&g, 8 * MIB, 1);
-    CHECK_OK(growing_resize(&g, 12 * MIB)); /* 6 MiB mapped and 4 MiB created */
-    growing_check_handles(&g, 12 * MIB, 2);
-    growing_write(&g, 0, 12 * MIB);
-    growing_check(&g, 0, 12 * MIB);
-    growing_end(&g);
+    growing_begin(g, &(quire_cuda_settings){.chunk_size = 8 * MIB}, 16 * MIB, 64 * MIB);
+    CHECK_OK(growing_resize(g, 10 * MIB));
+    CHECK_EQ(g->fc->calls(NULL), 0);
+    growing_check_handles(g, 16 * MIB, 2);
+    CHECK_OK(growing_resize(g, 14 * MIB));
+    CHECK_EQ(g->fc->calls(NULL), 0);
+    CHECK_OK(growing_resize(g, 2 * MIB));
+    growing_check_handles(g, 8 * MIB, 1);
+    CHECK_OK(growing_resize(g, 12 * MIB)); /* 6 MiB mapped and 4 MiB created */
+    growing_check_handles(g, 12 * MIB, 2);
+    growing_write(g, 0, 12 * MIB);
+    growing_check(g, 0, 12 * MIB);
 }
 
-UNIT(cuda_growth, handles_are_kept_and_used_by_the_next_growth)
+GROWING_UNIT(cuda_growth, handles_are_kept_and_used_by_the_next_growth)
 {
-    growing g;
     quire_cuda_info info;
-    growing_begin(&g, &(quire_cuda_settings){.chunk_size = 2 * MIB, .kept_bytes = 8 * MIB}, 2 * MIB,
+    growing_begin(g, &(quire_cuda_settings){.chunk_size = 2 * MIB, .kept_bytes = 8 * MIB}, 2 * MIB,
                   64 * MIB);
-    CHECK_OK(growing_resize(&g, 10 * MIB));
-    CHECK_EQ(g.fc->calls("cuMemCreate"), 4);
+    CHECK_OK(growing_resize(g, 10 * MIB));
+    CHECK_EQ(g->fc->calls("cuMemCreate"), 4);
     for (int i = 0; i < 3; i++) {
-        CHECK_OK(growing_resize(&g, 2 * MIB));
-        CHECK_OK(quire_cuda_get_info(g.b.device, &info));
+        CHECK_OK(growing_resize(g, 2 * MIB));
+        CHECK_OK(quire_cuda_get_info(g->b.device, &info));
         CHECK_EQ(info.kept_bytes, 8 * MIB);
-        CHECK_OK(growing_resize(&g, 10 * MIB));
+        CHECK_OK(growing_resize(g, 10 * MIB));
     }
-    CHECK_EQ(g.fc->calls("cuMemCreate"), 4);
-    CHECK_EQ(g.fc->calls("cuMemRelease"), 0);
-    growing_end(&g);
+    CHECK_EQ(g->fc->calls("cuMemCreate"), 4);
+    CHECK_EQ(g->fc->calls("cuMemRelease"), 0);
 }
 
 /* The fake driver adds a message if work uses memory that is unmapped. */
@@ -307,81 +289,73 @@ static quire_result set_access(growing *g, const quire_cuda_access *list, uint32
     return result;
 }
 
-UNIT(cuda_growth, peers_reach_what_was_added)
+GROWING_UNIT(cuda_growth, peers_reach_what_was_added)
 {
     static const int32_t peer = 1;
-    growing g;
     fc_options driver = two_devices();
-    growing_begin_with(&g, &driver, &(quire_cuda_settings){.peers = &peer, .peer_count = 1},
+    growing_begin_with(g, &driver, &(quire_cuda_settings){.peers = &peer, .peer_count = 1},
                        QUIRE_CUDA_DEVICE, 2 * MIB, 8 * MIB);
-    CHECK_OK(growing_resize(&g, 6 * MIB));
-    CHECK_EQ(g.fc->calls("cuMemSetAccess"), 1);
-    check_access(&g, 0, 3, 3);
-    check_access(&g, 6 * MIB - 1, 3, 3);
-    growing_end(&g);
+    CHECK_OK(growing_resize(g, 6 * MIB));
+    CHECK_EQ(g->fc->calls("cuMemSetAccess"), 1);
+    check_access(g, 0, 3, 3);
+    check_access(g, 6 * MIB - 1, 3, 3);
 }
 
-UNIT(cuda_growth, access_set_at_run_time_holds_for_what_is_added)
+GROWING_UNIT(cuda_growth, access_set_at_run_time_holds_for_what_is_added)
 {
     static const quire_cuda_access both[] = {{QUIRE_CUDA_AT_DEVICE, 0, QUIRE_CUDA_READ},
                                              {QUIRE_CUDA_AT_DEVICE, 1, QUIRE_CUDA_READ_WRITE}};
     static const quire_cuda_access nobody[] = {{QUIRE_CUDA_AT_DEVICE, 0, QUIRE_CUDA_NO_ACCESS},
                                                {QUIRE_CUDA_AT_DEVICE, 1, QUIRE_CUDA_NO_ACCESS}};
     static const quire_cuda_access own = {QUIRE_CUDA_AT_DEVICE, 0, QUIRE_CUDA_READ_WRITE};
-    growing g;
     fc_options driver = two_devices();
-    growing_begin_with(&g, &driver, NULL, QUIRE_CUDA_DEVICE, 2 * MIB, 16 * MIB);
-    CHECK_OK(set_access(&g, both, 2));
-    CHECK_OK(growing_resize(&g, 4 * MIB));
-    check_access(&g, 0, 3, 2);
-    check_access(&g, 4 * MIB - 1, 3, 2);
-    CHECK_OK(set_access(&g, nobody, 2));
-    check_access(&g, 2 * MIB, 0, 0); /* all mapped bytes */
-    CHECK_OK(growing_resize(&g, 6 * MIB));
-    check_access(&g, 4 * MIB, 0, 0);
-    CHECK_OK(set_access(&g, &own, 1));
-    CHECK_OK(growing_resize(&g, 8 * MIB));
-    check_access(&g, 0, 1, 1);
-    check_access(&g, 8 * MIB - 1, 1, 1);
-    growing_end(&g);
+    growing_begin_with(g, &driver, NULL, QUIRE_CUDA_DEVICE, 2 * MIB, 16 * MIB);
+    CHECK_OK(set_access(g, both, 2));
+    CHECK_OK(growing_resize(g, 4 * MIB));
+    check_access(g, 0, 3, 2);
+    check_access(g, 4 * MIB - 1, 3, 2);
+    CHECK_OK(set_access(g, nobody, 2));
+    check_access(g, 2 * MIB, 0, 0); /* all mapped bytes */
+    CHECK_OK(growing_resize(g, 6 * MIB));
+    check_access(g, 4 * MIB, 0, 0);
+    CHECK_OK(set_access(g, &own, 1));
+    CHECK_OK(growing_resize(g, 8 * MIB));
+    check_access(g, 0, 1, 1);
+    check_access(g, 8 * MIB - 1, 1, 1);
 }
 
-UNIT(cuda_growth, access_that_was_refused_is_not_given_later)
+GROWING_UNIT(cuda_growth, access_that_was_refused_is_not_given_later)
 {
     static const quire_cuda_access peer = {QUIRE_CUDA_AT_DEVICE, 1, QUIRE_CUDA_READ};
-    growing g;
     fc_options driver = two_devices();
-    growing_begin_with(&g, &driver, NULL, QUIRE_CUDA_DEVICE, 2 * MIB, 8 * MIB);
-    CHECK(g.fc->fail(&(fc_fault){.function = "cuMemSetAccess", .call = 1}));
-    CHECK(set_access(&g, &peer, 1));
-    g.fc->heal();
-    CHECK_OK(growing_resize(&g, 4 * MIB));
-    check_access(&g, 2 * MIB, 1, 1);
-    growing_end(&g);
+    growing_begin_with(g, &driver, NULL, QUIRE_CUDA_DEVICE, 2 * MIB, 8 * MIB);
+    CHECK(g->fc->fail(&(fc_fault){.function = "cuMemSetAccess", .call = 1}));
+    CHECK(set_access(g, &peer, 1));
+    g->fc->heal();
+    CHECK_OK(growing_resize(g, 4 * MIB));
+    check_access(g, 2 * MIB, 1, 1);
 }
 
 /* The host is one location, whichever node names it. */
-UNIT(cuda_growth, the_host_reaches_what_was_added_to_host_pages)
+GROWING_UNIT(cuda_growth, the_host_reaches_what_was_added_to_host_pages)
 {
     static const quire_cuda_access reads = {QUIRE_CUDA_AT_HOST, 0, QUIRE_CUDA_READ};
     static const quire_cuda_access none = {QUIRE_CUDA_AT_HOST_NUMA, 0, QUIRE_CUDA_NO_ACCESS};
-    growing g;
     fc_address_info info;
-    growing_begin_with(&g, NULL, &(quire_cuda_settings){.kinds = CUDA_KIND(HOST_NUMA)},
+    growing_begin_with(g, NULL, &(quire_cuda_settings){.kinds = CUDA_KIND(HOST_NUMA)},
                        QUIRE_CUDA_HOST_NUMA, 2 * MIB, 16 * MIB);
-    growing_write(&g, 0, 2 * MIB);
-    CHECK_OK(growing_resize(&g, 4 * MIB));
-    growing_write(&g, 2 * MIB, 4 * MIB);
-    CHECK_OK(set_access(&g, &reads, 1));
-    CHECK_OK(growing_resize(&g, 6 * MIB));
-    CHECK(g.fc->address_of(g.page.address + 4 * MIB, &info));
+    growing_write(g, 0, 2 * MIB);
+    CHECK_OK(growing_resize(g, 4 * MIB));
+    growing_write(g, 2 * MIB, 4 * MIB);
+    CHECK_OK(set_access(g, &reads, 1));
+    CHECK_OK(growing_resize(g, 6 * MIB));
+    CHECK(g->fc->address_of(g->page.address + 4 * MIB, &info));
     CHECK(info.host_reads && !info.host_writes);
-    growing_check(&g, 0, 4 * MIB);
-    CHECK_OK(set_access(&g, &none, 1));
-    CHECK_OK(growing_resize(&g, 8 * MIB));
-    CHECK(g.fc->address_of(g.page.address + 6 * MIB, &info));
+    growing_check(g, 0, 4 * MIB);
+    CHECK_OK(set_access(g, &none, 1));
+    CHECK_OK(growing_resize(g, 8 * MIB));
+    CHECK(g->fc->address_of(g->page.address + 6 * MIB, &info));
     CHECK(!info.host_reads && !info.host_writes && info.read == 1);
-    growing_end(&g);
 }
 
 static void *let_the_peer_write(void *user)

@@ -157,15 +157,13 @@ static int in_child(growing *g)
     return g->b.host_memory.blocks ? 4 : 0;
 }
 
-UNIT(cuda_growth_fault, a_forked_child_cannot_grow_a_page_and_can_end_it)
+GROWING_UNIT(cuda_growth_fault, a_forked_child_cannot_grow_a_page_and_can_end_it)
 {
-    growing g;
-    growing_begin(&g, &(quire_cuda_settings){.chunk_size = 2 * MIB}, 4 * MIB, 16 * MIB);
+    growing_begin(g, &(quire_cuda_settings){.chunk_size = 2 * MIB}, 4 * MIB, 16 * MIB);
     pid_t child = fork();
     CHECK(child >= 0);
     if (!child)
-        child_end(!in_child(&g));
+        child_end(!in_child(g));
     CHECK(child_was_well(child));
-    CHECK_OK(growing_resize(&g, 6 * MIB));
-    growing_end(&g);
+    CHECK_OK(growing_resize(g, 6 * MIB));
 }

@@ -16,6 +16,7 @@ static const uint32_t KINDS =
     CUDA_KIND(DEVICE) | CUDA_KIND(PLAIN) | CUDA_KIND(PINNED) | CUDA_KIND(MANAGED) | CUDA_KIND(POOL);
 
 static cuda_bench b;
+#define CASE(name) UNIT_WITHIN(cuda_ipc, name, (void)0, cuda_bench_end(&b))
 
 typedef struct parcel {
     unsigned char ipc[QUIRE_CUDA_IPC_SIZE];
@@ -140,11 +141,10 @@ static void gives(int socket)
     hand_over(socket, &p);
 }
 
-UNIT(cuda_ipc, a_plain_page_is_shared_with_another_process)
+CASE(a_plain_page_is_shared_with_another_process)
 {
     with_a_process(opens, gives);
     check_bytes(exporting, exported, 0, 2);
-    cuda_bench_end(&b);
 }
 
 /* On request work on an import is done before the handle is closed. */
@@ -168,15 +168,14 @@ static void opens_late(int socket)
     cuda_bench_end(&b);
 }
 
-UNIT(cuda_ipc, closing_waits_for_the_work_on_request)
+CASE(closing_waits_for_the_work_on_request)
 {
     with_a_process(opens_late, gives);
     check_bytes(exporting, exported, 0, 2);
-    cuda_bench_end(&b);
 }
 
 /* Without virtual memory management device pages are of cuMemAlloc. */
-UNIT(cuda_ipc, device_pages_of_cuMemAlloc_have_legacy_handles)
+CASE(device_pages_of_cuMemAlloc_have_legacy_handles)
 {
     unsigned char ipc[QUIRE_CUDA_IPC_SIZE], zeros[QUIRE_CUDA_IPC_SIZE] = {0};
     fc_options less = cuda_bench_options("vgpu", 0);
@@ -185,7 +184,6 @@ UNIT(cuda_ipc, device_pages_of_cuMemAlloc_have_legacy_handles)
     quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
     CHECK_OK(quire_cuda_export_ipc(memory, cuda_bench_allocate(memory, 100), ipc));
     CHECK(memcmp(ipc, zeros, sizeof ipc));
-    cuda_bench_end(&b);
 }
 
 /* ---- refusals ------------------------------------------------------------------------------- */
@@ -200,7 +198,7 @@ static void has_no_handle(quire_cuda_page_kind page_kind, const char *why)
     CHECK(!memcmp(ipc, zeros, sizeof ipc));
 }
 
-UNIT(cuda_ipc, other_pages_have_no_legacy_handles)
+CASE(other_pages_have_no_legacy_handles)
 {
     (void)begin(QUIRE_CUDA_PLAIN);
     quire_memory_destroy_all(&b.memories[0]);
@@ -209,7 +207,6 @@ UNIT(cuda_ipc, other_pages_have_no_legacy_handles)
     has_no_handle(QUIRE_CUDA_POOL, "memory pool");
     has_no_handle(QUIRE_CUDA_MANAGED, "only device-local pages");
     has_no_handle(QUIRE_CUDA_PINNED, "only device-local pages");
-    cuda_bench_end(&b);
 }
 
 static void refuses(quire_memory *memory, quire_result code, quire_cuda_import import,
@@ -221,7 +218,7 @@ static void refuses(quire_memory *memory, quire_result code, quire_cuda_import i
     CHECK_EQ(none.id, 0);
 }
 
-UNIT(cuda_ipc, imports_that_cannot_be_are_refused)
+CASE(imports_that_cannot_be_are_refused)
 {
     exporting = begin(QUIRE_CUDA_PLAIN);
     exported = cuda_bench_allocate(exporting, 100);
@@ -235,5 +232,4 @@ UNIT(cuda_ipc, imports_that_cannot_be_are_refused)
     p.size = 0;
     refuses(exporting, INVALID, import_of(&p), "size 0");
     CHECK_EQ(b.fc->live(FC_OPENED), 0);
-    cuda_bench_end(&b);
 }

@@ -53,29 +53,27 @@ UNIT(cuda_memory, ranges_cost_no_call_once_there_is_a_page)
     }
 }
 
-UNIT(cuda_memory, a_page_is_made_and_taken_down_in_the_documented_calls)
+CUDA_UNIT_IN(cuda_memory, a_page_is_made_and_taken_down_in_the_documented_calls,
+             begin(b, NULL, NULL, QUIRE_CUDA_DEVICE, &SMALL))
 {
     static const char *const made[] = {"cuMemCreate",    "cuMemAddressReserve", "cuMemMap",
                                        "cuMemSetAccess", "cuCtxPushCurrent",    "cuCtxPopCurrent"};
     static const char *const ended[] = {"cuMemUnmap", "cuMemRelease", "cuMemAddressFree",
                                         "cuCtxPushCurrent", "cuCtxPopCurrent"};
-    cuda_bench b;
-    quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, &SMALL);
     CHECK_OK(quire_free(memory, cuda_bench_allocate(memory, 100)));
     trim(memory);
-    b.fc->reset_counters();
+    b->fc->reset_counters();
     quire_allocation a = cuda_bench_allocate(memory, 100);
     for (int i = 0; i < 4; i++)
-        CHECK_EQ(b.fc->calls(made[i]), 1);
-    CHECK_EQ(b.fc->calls(made[4]), b.fc->calls(made[5]));
+        CHECK_EQ(b->fc->calls(made[i]), 1);
+    CHECK_EQ(b->fc->calls(made[4]), b->fc->calls(made[5]));
     CHECK_OK(quire_free(memory, a));
-    b.fc->reset_counters();
+    b->fc->reset_counters();
     trim(memory);
     for (int i = 0; i < 5; i++)
-        CHECK_EQ(b.fc->calls(ended[i]), 1);
-    CHECK_EQ(b.fc->calls("cuThreadExchangeStreamCaptureMode"), 2);
-    CHECK_EQ(b.fc->calls(NULL), 7); /* nothing is waited for: no work uses what was freed */
-    cuda_bench_end(&b);
+        CHECK_EQ(b->fc->calls(ended[i]), 1);
+    CHECK_EQ(b->fc->calls("cuThreadExchangeStreamCaptureMode"), 2);
+    CHECK_EQ(b->fc->calls(NULL), 7); /* nothing is waited for: no work uses what was freed */
 }
 
 /* The fake driver adds a message if work uses memory that is unmapped. */
@@ -108,46 +106,42 @@ UNIT(cuda_memory, running_work_is_waited_for_on_request)
 }
 
 /* The driver may return from a copy to the device or a fill before it has run. */
-UNIT(cuda_memory, copies_and_fills_are_complete_on_return)
+CUDA_UNIT(cuda_memory, copies_and_fills_are_complete_on_return)
 {
-    cuda_bench b;
     quire_allocation a;
     char bytes[100] = {1};
     fc_options options = cuda_bench_options(NULL, FC_LATE | FC_DIRTY);
-    quire_memory *memory = begin(&b, &options, NULL, QUIRE_CUDA_DEVICE, &SMALL);
+    quire_memory *memory = begin(b, &options, NULL, QUIRE_CUDA_DEVICE, &SMALL);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 100, .zero = true}, &a));
-    CHECK_EQ(b.fc->calls("cuMemsetD8"), 1);
-    CHECK_EQ(b.fc->calls("cuStreamSynchronize"), 1);
-    CHECK_EQ(b.fc->pending(), 0);
+    CHECK_EQ(b->fc->calls("cuMemsetD8"), 1);
+    CHECK_EQ(b->fc->calls("cuStreamSynchronize"), 1);
+    CHECK_EQ(b->fc->pending(), 0);
     CHECK_OK(quire_write(memory, a, 0, bytes, sizeof bytes));
-    CHECK_EQ(b.fc->calls("cuMemcpyHtoD"), 1);
-    CHECK_EQ(b.fc->calls("cuStreamSynchronize"), 2);
-    CHECK_EQ(b.fc->pending(), 0);
-    cuda_bench_end(&b);
+    CHECK_EQ(b->fc->calls("cuMemcpyHtoD"), 1);
+    CHECK_EQ(b->fc->calls("cuStreamSynchronize"), 2);
+    CHECK_EQ(b->fc->pending(), 0);
 }
 
 /* A page must not be given back under a fill that runs. */
-UNIT(cuda_memory, a_wait_that_fails_is_repeated)
+CUDA_UNIT(cuda_memory, a_wait_that_fails_is_repeated)
 {
-    cuda_bench b;
     quire_allocation a;
     fc_options options = cuda_bench_options(NULL, FC_LATE);
-    quire_memory *memory = begin(&b, &options, NULL, QUIRE_CUDA_DEVICE, &SMALL);
+    quire_memory *memory = begin(b, &options, NULL, QUIRE_CUDA_DEVICE, &SMALL);
     fc_fault fault = {
         .function = "cuStreamSynchronize", .call = 1, .result = QI_CUDA_ERROR_INVALID_HANDLE};
     const quire_allocation_options zeroed = {.size = 100, .zero = true};
-    CHECK(b.fc->fail(&fault));
+    CHECK(b->fc->fail(&fault));
     CHECK_OK(quire_allocate(memory, &zeroed, &a));
-    CHECK_EQ(b.fc->calls("cuStreamSynchronize"), 2);
-    CHECK_EQ(b.fc->pending(), 0);
-    b.fc->heal();
+    CHECK_EQ(b->fc->calls("cuStreamSynchronize"), 2);
+    CHECK_EQ(b->fc->pending(), 0);
+    b->fc->heal();
     fault.from_then = true;
-    CHECK(b.fc->fail(&fault));
+    CHECK(b->fc->fail(&fault));
     CHECK_FAILS(quire_allocate(memory, &zeroed, &a), QUIRE_ERROR_INVALID_ARGUMENT);
-    CHECK_EQ(b.fc->calls("cuStreamSynchronize"), 4);
-    b.fc->heal();
-    b.fc->advance(1000000);
-    cuda_bench_end(&b);
+    CHECK_EQ(b->fc->calls("cuStreamSynchronize"), 4);
+    b->fc->heal();
+    b->fc->advance(1000000);
 }
 
 /* ---- granularity ---------------------------------------------------------------------------- */
@@ -204,26 +198,24 @@ UNIT(cuda_memory, the_recommended_granularity_is_used_where_it_is_wanted)
 
 /* ---- chunks --------------------------------------------------------------------------------- */
 
-UNIT(cuda_memory, a_page_is_made_of_chunks_and_gets_access_once)
+CUDA_UNIT(cuda_memory, a_page_is_made_of_chunks_and_gets_access_once)
 {
-    cuda_bench b;
     quire_memory *memory =
-        begin(&b, NULL, &(quire_cuda_settings){.kinds = CUDA_KIND(DEVICE), .chunk_size = 5 * MIB},
+        begin(b, NULL, &(quire_cuda_settings){.kinds = CUDA_KIND(DEVICE), .chunk_size = 5 * MIB},
               QUIRE_CUDA_DEVICE, &(quire_memory_options){.pages = {.page_size = 20 * MIB}});
     quire_allocation a = cuda_bench_allocate(memory, 20 * MIB);
     quire_cuda_range range = cuda_bench_range(memory, a);
     CHECK_EQ(range.handle_count, 4); /* of 6, 6, 6 and 2 MiB */
     CHECK_EQ(range.chunk_size, 6 * MIB);
-    CHECK_EQ(b.fc->calls("cuMemCreate"), 4);
-    CHECK_EQ(b.fc->calls("cuMemMap"), 4);
-    CHECK_EQ(b.fc->calls("cuMemSetAccess"), 1);
-    CHECK_EQ(b.fc->calls("cuMemAddressReserve"), 1);
+    CHECK_EQ(b->fc->calls("cuMemCreate"), 4);
+    CHECK_EQ(b->fc->calls("cuMemMap"), 4);
+    CHECK_EQ(b->fc->calls("cuMemSetAccess"), 1);
+    CHECK_EQ(b->fc->calls("cuMemAddressReserve"), 1);
     char in[200], out[200] = {0};
     memset(in, 9, sizeof in); /* across the border of two chunks */
     CHECK_OK(quire_write(memory, a, 6 * MIB - 100, in, sizeof in));
     CHECK_OK(quire_read(memory, a, 6 * MIB - 100, out, sizeof out));
     CHECK(!memcmp(in, out, sizeof in));
-    cuda_bench_end(&b);
 }
 
 /* In one call, or mapping by mapping where the driver takes no more. */
@@ -247,13 +239,12 @@ UNIT(cuda_memory, a_page_of_chunks_is_unmapped_in_one_call)
 
 /* A contiguous memory has one page that grows. An allocation may lie across its handles, so nothing
    of it is exported. */
-UNIT(cuda_memory, an_allocation_may_lie_across_handles)
+CUDA_UNIT(cuda_memory, an_allocation_may_lie_across_handles)
 {
     const quire_memory_options grows = {
         .contiguous = true, .address_space = 256 * MIB, .pages = {.page_size = 4 * MIB}};
-    cuda_bench b;
     int descriptor = 5;
-    quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, &grows);
+    quire_memory *memory = begin(b, NULL, NULL, QUIRE_CUDA_DEVICE, &grows);
     (void)cuda_bench_allocate(memory, 3 * MIB);
     quire_allocation second = cuda_bench_allocate(memory, 3 * MIB);
     quire_cuda_range range = cuda_bench_range(memory, second);
@@ -263,11 +254,10 @@ UNIT(cuda_memory, an_allocation_may_lie_across_handles)
     CHECK(range.is_rdma_capable);
     CHECK_FAILS(quire_cuda_export_dma_buf(memory, second, &descriptor), QUIRE_ERROR_UNSUPPORTED);
     CHECK_EQ(descriptor, -1);
-    b.fc->reset_counters();
+    b->fc->reset_counters();
     CHECK_OK(quire_free(memory, second));
     (void)cuda_bench_allocate(memory, 3 * MIB); /* mapped memory is used again without a call */
-    CHECK_EQ(b.fc->calls(NULL), 0);
-    cuda_bench_end(&b);
+    CHECK_EQ(b->fc->calls(NULL), 0);
 }
 
 static uint64_t kept(cuda_bench *b)
@@ -277,48 +267,44 @@ static uint64_t kept(cuda_bench *b)
     return info.kept_bytes;
 }
 
-UNIT(cuda_memory, handles_are_kept_for_further_pages)
+CUDA_UNIT(cuda_memory, handles_are_kept_for_further_pages)
 {
-    cuda_bench b;
     quire_memory *memory =
-        begin(&b, NULL,
+        begin(b, NULL,
               &(quire_cuda_settings){
                   .kinds = CUDA_KIND(DEVICE), .chunk_size = 2 * MIB, .kept_bytes = 6 * MIB},
               QUIRE_CUDA_DEVICE, &(quire_memory_options){.pages = {.page_size = 8 * MIB}});
     for (int i = 0; i < 5; i++) {
         CHECK_OK(quire_free(memory, cuda_bench_allocate(memory, 100)));
         trim(memory);
-        CHECK_EQ(kept(&b), 6 * MIB);
-        CHECK_EQ(b.fc->live(FC_REFERENCE), 3);
+        CHECK_EQ(kept(b), 6 * MIB);
+        CHECK_EQ(b->fc->live(FC_REFERENCE), 3);
     }
-    CHECK_EQ(b.fc->calls("cuMemCreate"),
+    CHECK_EQ(b->fc->calls("cuMemCreate"),
              4 + 4); /* 4 chunks at first, then each time the one that was not kept */
     quire_budget_info budget;
-    CHECK_OK(quire_device_get_budget(b.device, 0, &budget));
+    CHECK_OK(quire_device_get_budget(b->device, 0, &budget));
     CHECK_EQ(budget.usage, 0); /* kept memory counts as available to us */
-    CHECK_OK(quire_cuda_release_kept(b.device));
-    CHECK_EQ(kept(&b), 0);
-    CHECK_EQ(b.fc->live(FC_REFERENCE), 0);
-    cuda_bench_end(&b);
+    CHECK_OK(quire_cuda_release_kept(b->device));
+    CHECK_EQ(kept(b), 0);
+    CHECK_EQ(b->fc->live(FC_REFERENCE), 0);
 }
 
-UNIT(cuda_memory, kept_handles_are_given_back_before_memory_is_short)
+CUDA_UNIT(cuda_memory, kept_handles_are_given_back_before_memory_is_short)
 {
-    cuda_bench b;
     fc_model model = *fc_model_named("a100");
     model.bytes = 16 * MIB;
     const fc_options driver = {.models = {&model}};
     quire_memory *memory = begin(
-        &b, &driver, &(quire_cuda_settings){.kinds = CUDA_KIND(DEVICE), .kept_bytes = 16 * MIB},
+        b, &driver, &(quire_cuda_settings){.kinds = CUDA_KIND(DEVICE), .kept_bytes = 16 * MIB},
         QUIRE_CUDA_DEVICE, &(quire_memory_options){.pages = {.page_size = 10 * MIB}});
     CHECK_OK(quire_free(memory, cuda_bench_allocate(memory, 100)));
     trim(memory);
-    CHECK_EQ(kept(&b), 10 * MIB);
+    CHECK_EQ(kept(b), 10 * MIB);
     quire_allocation a;
     CHECK_OK(quire_allocate(memory,
                             &(quire_allocation_options){.size = 12 * MIB, .dedicated = true}, &a));
-    CHECK_EQ(kept(&b), 0);
-    cuda_bench_end(&b);
+    CHECK_EQ(kept(b), 0);
 }
 
 /* The pages that need the memory are of another kind, which has no handles. */
@@ -387,15 +373,14 @@ UNIT(cuda_memory, pages_for_hardware_decompression_are_granted_or_refused)
 }
 
 /* Pages for registration: one handle whatever the chunk size, exportable, RDMA-capable. */
-UNIT(cuda_memory, pages_for_registration_are_one_exportable_handle)
+CUDA_UNIT(cuda_memory, pages_for_registration_are_one_exportable_handle)
 {
-    cuda_bench b;
     fc_model model = *fc_model_named("h200");
     model.granularity = 64 * KIB;
     model.recommended = 2 * MIB;
     const fc_options driver = {.models = {&model}};
     quire_memory *memory = begin(
-        &b, &driver, &(quire_cuda_settings){.kinds = CUDA_KIND(REGISTERED), .chunk_size = 64 * KIB},
+        b, &driver, &(quire_cuda_settings){.kinds = CUDA_KIND(REGISTERED), .chunk_size = 64 * KIB},
         QUIRE_CUDA_REGISTERED, &(quire_memory_options){.pages = {.page_size = 3 * MIB}});
     quire_cuda_range range = cuda_bench_range(memory, cuda_bench_allocate(memory, 100));
     CHECK_EQ(range.handle_count, 1);
@@ -403,7 +388,6 @@ UNIT(cuda_memory, pages_for_registration_are_one_exportable_handle)
     CHECK_EQ(range.page_address % (2 * MIB), 0);
     CHECK(range.is_rdma_capable);
     CHECK_EQ(range.export_types, QUIRE_CUDA_FD);
-    cuda_bench_end(&b);
 }
 
 /* ---- alignment, host memory, images ---------------------------------------------------------- */
@@ -451,16 +435,15 @@ UNIT(cuda_memory, host_pages_have_one_address_for_host_and_device)
     }
 }
 
-UNIT(cuda_memory, images_are_pitched_as_textures_want_them)
+CUDA_UNIT(cuda_memory, images_are_pitched_as_textures_want_them)
 {
-    cuda_bench b;
     quire_image image;
     quire_image_info info;
     fc_model model = *fc_model_named("h200");
     model.texture_alignment = 1024;
     model.pitch_alignment = 128;
     const fc_options driver = {.models = {&model}};
-    quire_memory *memory = begin(&b, &driver, NULL, QUIRE_CUDA_DEVICE, &SMALL);
+    quire_memory *memory = begin(b, &driver, NULL, QUIRE_CUDA_DEVICE, &SMALL);
     cuda_bench_allocate(memory, 100);
     CHECK_OK(quire_image_create(
         memory, &(quire_image_options){.width = 33, .height = 5, .depth = 3}, &image));
@@ -468,40 +451,37 @@ UNIT(cuda_memory, images_are_pitched_as_textures_want_them)
     CHECK_EQ(info.row_pitch, 128);
     CHECK_EQ(info.slice_pitch, 5 * 128);
     CHECK_EQ(cuda_bench_range(memory, image.allocation).address % 1024, 0);
-    cuda_bench_end(&b);
 }
 
 /* ---- budgets -------------------------------------------------------------------------------- */
 
-UNIT(cuda_memory, what_others_have_is_taken_into_account)
+CUDA_UNIT(cuda_memory, what_others_have_is_taken_into_account)
 {
-    cuda_bench b;
     quire_allocation a;
     quire_budget_info budget;
     fc_model model = *fc_model_named("a100");
     model.bytes = 100 * MIB;
     const fc_options driver = {.models = {&model}};
-    quire_memory *memory = begin(&b, &driver, NULL, QUIRE_CUDA_DEVICE,
+    quire_memory *memory = begin(b, &driver, NULL, QUIRE_CUDA_DEVICE,
                                  &(quire_memory_options){.pages = {.page_size = 10 * MIB}});
     a = cuda_bench_allocate(memory, 100);
-    b.fc->set_others(0, 70 * MIB);
-    CHECK_OK(quire_device_get_budget(b.device, 0, &budget));
+    b->fc->set_others(0, 70 * MIB);
+    CHECK_OK(quire_device_get_budget(b->device, 0, &budget));
     CHECK_EQ(budget.size, 100 * MIB);
     CHECK_EQ(budget.reserved, 10 * MIB);
     CHECK_EQ(budget.usage, 80 * MIB);
     CHECK_EQ(budget.available, 20 * MIB);
     const quire_allocation_options more = {.size = 22 * MIB, .dedicated = true};
-    uint64_t calls = b.fc->calls("cuMemCreate");
+    uint64_t calls = b->fc->calls("cuMemCreate");
     CHECK_FAILS(quire_allocate(memory, &more, &a), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     CHECK_HAS(quire_last_error(), "CUDA_ERROR_OUT_OF_MEMORY"); /* the driver decides */
-    CHECK_EQ(b.fc->calls("cuMemCreate"), calls + 1);
+    CHECK_EQ(b->fc->calls("cuMemCreate"), calls + 1);
     quire_memory *strict;
     CHECK_OK(quire_memory_create(
-        b.device, &(quire_memory_options){.kind.mask = 1, .within_budget = true}, &strict));
+        b->device, &(quire_memory_options){.kind.mask = 1, .within_budget = true}, &strict));
     CHECK_FAILS(quire_allocate(strict, &more, &a), QUIRE_ERROR_OVER_BUDGET);
-    CHECK_EQ(b.fc->calls("cuMemCreate"), calls + 1);
+    CHECK_EQ(b->fc->calls("cuMemCreate"), calls + 1);
     CHECK_OK(quire_memory_destroy(&strict));
-    cuda_bench_end(&b);
 }
 
 /* ---- ends that fail half way ----------------------------------------------------------------- */

@@ -22,6 +22,7 @@ static const quire_intent EXPORTABLE = QUIRE_INTENT_EXPORT;
 static const int32_t BOTH[] = {0, 1};
 
 static cuda_bench b;
+#define CASE(name) UNIT_WITHIN(cuda_multicast, name, (void)0, cuda_bench_end(&b))
 
 /* Two devices of a model. */
 static fc_options two(const fc_model *model)
@@ -59,7 +60,7 @@ static void create(uint64_t size, uint32_t device_count, quire_cuda_handle_types
 
 /* ---- bindings ------------------------------------------------------------------------------- */
 
-UNIT(cuda_multicast, an_object_covers_memory_of_two_devices)
+CASE(an_object_covers_memory_of_two_devices)
 {
     quire_memory *memory = begin(), *theirs = cuda_bench_open_peer(&b, &SMALL);
     quire_allocation a = cuda_bench_allocate(memory, 100), t = cuda_bench_allocate(theirs, 100);
@@ -73,10 +74,9 @@ UNIT(cuda_multicast, an_object_covers_memory_of_two_devices)
     CHECK_OK(quire_cuda_multicast_unbind(b.multicast, 1, 0, 2 * MIB));
     CHECK_OK(quire_cuda_multicast_destroy(&b.multicast));
     CHECK(!b.multicast);
-    cuda_bench_end(&b);
 }
 
-UNIT(cuda_multicast, bindings_follow_the_rules)
+CASE(bindings_follow_the_rules)
 {
     quire_memory *memory = begin();
     quire_allocation a = cuda_bench_allocate(memory, 100),
@@ -100,11 +100,10 @@ UNIT(cuda_multicast, bindings_follow_the_rules)
     CHECK_OK(quire_cuda_multicast_bind(b.multicast, 0, memory, large));
     CHECK_OK(quire_cuda_multicast_destroy(&b.multicast)); /* takes the rest */
     CHECK_EQ(b.fc->calls("cuMulticastUnbind"), 2);
-    cuda_bench_end(&b);
 }
 
 /* What the driver refuses leaves no record: the range can be bound again. */
-UNIT(cuda_multicast, a_refused_binding_is_none)
+CASE(a_refused_binding_is_none)
 {
     const fc_fault refused = {
         .function = "cuMulticastBindMem", .call = 1, .result = QI_CUDA_ERROR_OUT_OF_MEMORY};
@@ -116,10 +115,9 @@ UNIT(cuda_multicast, a_refused_binding_is_none)
                 QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     CHECK_FAILS(quire_cuda_multicast_unbind(b.multicast, 0, 0, 2 * MIB), WRONG_STATE);
     CHECK_OK(quire_cuda_multicast_bind(b.multicast, 0, memory, a));
-    cuda_bench_end(&b);
 }
 
-UNIT(cuda_multicast, memory_is_bound_by_its_address)
+CASE(memory_is_bound_by_its_address)
 {
     const quire_cuda_settings settings = {.kinds = CUDA_KIND(DEVICE) | CUDA_KIND(POOL)};
     fc_options driver = two(fc_model_named("h200"));
@@ -143,7 +141,6 @@ UNIT(cuda_multicast, memory_is_bound_by_its_address)
     CHECK_FAILS(quire_cuda_multicast_bind_address(b.multicast, 4 * MIB, 0, 2 * MIB), INVALID);
     CHECK_OK(quire_cuda_multicast_unbind(b.multicast, 0, 0, 2 * MIB));
     CHECK_OK(quire_cuda_multicast_unbind(b.multicast, 0, 2 * MIB, 2 * MIB));
-    cuda_bench_end(&b);
 }
 
 /* ---- threads -------------------------------------------------------------------------------- */
@@ -168,7 +165,7 @@ static void *bind_often(void *number)
     return (void *)failed;
 }
 
-UNIT(cuda_multicast, threads_may_change_the_same_object)
+CASE(threads_may_change_the_same_object)
 {
     pthread_t threads[THREADS];
     void *failed = NULL;
@@ -183,12 +180,11 @@ UNIT(cuda_multicast, threads_may_change_the_same_object)
         CHECK(!failed);
     }
     CHECK_EQ(b.fc->calls("cuMulticastUnbind"), THREADS * ROUNDS);
-    cuda_bench_end(&b);
 }
 
 /* ---- addresses ------------------------------------------------------------------------------ */
 
-UNIT(cuda_multicast, each_device_has_an_address_of_its_own)
+CASE(each_device_has_an_address_of_its_own)
 {
     uint64_t first = 0, second = 0, none = 5;
     fc_address_info at;
@@ -214,7 +210,6 @@ UNIT(cuda_multicast, each_device_has_an_address_of_its_own)
     CHECK_FAILS(quire_cuda_multicast_unmap(b.multicast, 0), WRONG_STATE);
     CHECK_FAILS(quire_cuda_multicast_unmap(b.multicast, -1), INVALID);
     CHECK_OK(quire_cuda_multicast_map(b.multicast, 0, &first)); /* again */
-    cuda_bench_end(&b);
 }
 
 UNIT(cuda_multicast, what_the_driver_refuses_to_end_can_be_ended_later)
@@ -339,7 +334,7 @@ static void join(int socket)
     cuda_bench_end(&b);
 }
 
-UNIT(cuda_multicast, two_processes_share_an_object)
+CASE(two_processes_share_an_object)
 {
     int ends[2];
     uint64_t address = 0;
@@ -371,7 +366,6 @@ UNIT(cuda_multicast, two_processes_share_an_object)
     CHECK_OK(quire_cuda_multicast_map(b.multicast, 0, &address));
     CHECK(child_was_well(child));
     CHECK(!close(ends[0]));
-    cuda_bench_end(&b);
 }
 
 /* ---- fabric --------------------------------------------------------------------------------- */
@@ -410,7 +404,7 @@ UNIT(cuda_multicast, a_refused_fabric_is_told_from_one_that_is_absent)
     cuda_bench_end(&b);
 }
 
-UNIT(cuda_multicast, a_granted_fabric_handle_makes_the_object_again)
+CASE(a_granted_fabric_handle_makes_the_object_again)
 {
     unsigned char handle[QUIRE_CUDA_FABRIC_SIZE];
     quire_cuda_multicast *again = NULL;
@@ -424,7 +418,6 @@ UNIT(cuda_multicast, a_granted_fabric_handle_makes_the_object_again)
     memset(handle, 1, sizeof handle);
     CHECK_FAILS(quire_cuda_multicast_import(b.device, &import, &again), INVALID);
     CHECK(!again);
-    cuda_bench_end(&b);
 }
 
 /* ---- refusals ------------------------------------------------------------------------------- */
@@ -477,7 +470,7 @@ static void refuses_import(quire_result code, quire_cuda_multicast_import_option
     CHECK(!none);
 }
 
-UNIT(cuda_multicast, imports_that_cannot_be_are_refused)
+CASE(imports_that_cannot_be_are_refused)
 {
     int ends[2];
     parcel p = {.info = {.size = 2 * MIB, .team_size = 2}};
@@ -509,5 +502,4 @@ UNIT(cuda_multicast, imports_that_cannot_be_are_refused)
     bad.unused[0] = 1;
     refuses_import(INVALID, bad);
     CHECK(!close(ends[0]) && !close(ends[1]));
-    cuda_bench_end(&b);
 }

@@ -152,16 +152,13 @@ UNIT(cuda_open, a_kind_that_is_named_and_not_there_is_refused)
 }
 
 /* In a container the driver may refuse what an attribute promises. */
-UNIT(cuda_open, what_is_promised_and_refused_is_told)
+CUDA_UNIT_ON(cuda_open, what_is_promised_and_refused_is_told, cuda_bench_begin(b, NULL))
 {
-    cuda_bench b;
-    cuda_bench_begin(&b, NULL);
-    CHECK(b.fc->fail(&(fc_fault){.function = "cuMemGetAllocationGranularity",
-                                 .call = 1,
-                                 .result = QI_CUDA_ERROR_NOT_SUPPORTED}));
-    CHECK(!cuda_bench_open(&b, &(quire_cuda_settings){.kinds = CUDA_KIND(HOST_NUMA)}));
-    CHECK_EQ(b.result, UNSUPPORTED);
-    cuda_bench_end(&b);
+    CHECK(b->fc->fail(&(fc_fault){.function = "cuMemGetAllocationGranularity",
+                                  .call = 1,
+                                  .result = QI_CUDA_ERROR_NOT_SUPPORTED}));
+    CHECK(!cuda_bench_open(b, &(quire_cuda_settings){.kinds = CUDA_KIND(HOST_NUMA)}));
+    CHECK_EQ(b->result, UNSUPPORTED);
 }
 
 /* ---- what the user of a program selects ------------------------------------------------------ */
@@ -241,21 +238,19 @@ UNIT_ALONE(cuda_open, unknown_words_and_bits_are_refused)
     cuda_bench_end(&b);
 }
 
-UNIT(cuda_open, without_virtual_memory_management_device_pages_are_plain)
+CUDA_UNIT(cuda_open, without_virtual_memory_management_device_pages_are_plain)
 {
-    cuda_bench b;
     quire_cuda_kind_info kind;
     const fc_model *vgpu = fc_model_named("vgpu");
-    cuda_bench_begin(&b, &(fc_options){.models = {vgpu, vgpu}, .peers = {0x2, 0x1}});
-    CHECK(cuda_bench_open(&b, &(quire_cuda_settings){.reachable_peers = true})); /* none to name */
-    CHECK(!info_of(&b).has_virtual_memory);
-    CHECK_OK(quire_cuda_get_kind_info(b.device, 0, &kind));
+    cuda_bench_begin(b, &(fc_options){.models = {vgpu, vgpu}, .peers = {0x2, 0x1}});
+    CHECK(cuda_bench_open(b, &(quire_cuda_settings){.reachable_peers = true})); /* none to name */
+    CHECK(!info_of(b).has_virtual_memory);
+    CHECK_OK(quire_cuda_get_kind_info(b->device, 0, &kind));
     CHECK_EQ(kind.page_kind, QUIRE_CUDA_DEVICE);
     CHECK(!kind.is_virtual_memory && !kind.recommended);
-    use(cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL));
-    CHECK(b.fc->calls("cuMemAlloc") > 0);
-    CHECK_EQ(b.fc->calls("cuMemCreate"), 0);
-    cuda_bench_end(&b);
+    use(cuda_bench_memory(b, QUIRE_CUDA_DEVICE, &SMALL));
+    CHECK(b->fc->calls("cuMemAlloc") > 0);
+    CHECK_EQ(b->fc->calls("cuMemCreate"), 0);
 }
 
 UNIT(cuda_open, host_nodes_and_peers_that_are_named_are_not_passed_over)
@@ -274,26 +269,24 @@ UNIT(cuda_open, host_nodes_and_peers_that_are_named_are_not_passed_over)
     }
 }
 
-UNIT(cuda_open, each_host_node_that_is_named_is_a_kind)
+CUDA_UNIT(cuda_open, each_host_node_that_is_named_is_a_kind)
 {
-    cuda_bench b;
     uint32_t first, second, none;
     fc_options options = cuda_bench_options("gh200", 0);
     options.numa_nodes = 2;
-    cuda_bench_begin(&b, &options);
-    CHECK(cuda_bench_open(&b,
-                          &(quire_cuda_settings){.kinds = CUDA_KIND(HOST_NUMA), .numa_nodes = 3}));
-    CHECK_OK(quire_cuda_find_kind(b.device, QUIRE_CUDA_HOST_NUMA, 0, &first));
-    CHECK_OK(quire_cuda_find_kind(b.device, QUIRE_CUDA_HOST_NUMA, 1, &second));
+    cuda_bench_begin(b, &options);
+    CHECK(
+        cuda_bench_open(b, &(quire_cuda_settings){.kinds = CUDA_KIND(HOST_NUMA), .numa_nodes = 3}));
+    CHECK_OK(quire_cuda_find_kind(b->device, QUIRE_CUDA_HOST_NUMA, 0, &first));
+    CHECK_OK(quire_cuda_find_kind(b->device, QUIRE_CUDA_HOST_NUMA, 1, &second));
     CHECK_EQ(first, 0);
     CHECK_EQ(second, 1);
-    CHECK_FAILS(quire_cuda_find_kind(b.device, QUIRE_CUDA_HOST_NUMA, 2, &none), UNSUPPORTED);
-    CHECK_FAILS(quire_cuda_find_kind(b.device, QUIRE_CUDA_DEVICE, -1, &none), UNSUPPORTED);
+    CHECK_FAILS(quire_cuda_find_kind(b->device, QUIRE_CUDA_HOST_NUMA, 2, &none), UNSUPPORTED);
+    CHECK_FAILS(quire_cuda_find_kind(b->device, QUIRE_CUDA_DEVICE, -1, &none), UNSUPPORTED);
     CHECK_FAILS(
-        quire_cuda_find_kind(b.device, (quire_cuda_page_kind)QUIRE_CUDA_PAGE_KINDS, -1, &none),
+        quire_cuda_find_kind(b->device, (quire_cuda_page_kind)QUIRE_CUDA_PAGE_KINDS, -1, &none),
         INVALID);
-    CHECK_FAILS(quire_cuda_find_kind(b.device, QUIRE_CUDA_HOST_NUMA, -2, &none), INVALID);
-    cuda_bench_end(&b);
+    CHECK_FAILS(quire_cuda_find_kind(b->device, QUIRE_CUDA_HOST_NUMA, -2, &none), INVALID);
 }
 
 /* ---- peers that the devices themselves tell -------------------------------------------------- */
@@ -361,53 +354,45 @@ static void check_intent(cuda_bench *b, quire_intent intent, quire_cuda_page_kin
 }
 
 /* The device has managed memory, but only a caller who names its kind gets it. */
-UNIT(cuda_open, intents_choose_among_the_kinds)
+CUDA_UNIT_ON(cuda_open, intents_choose_among_the_kinds, cuda_bench_begin(b, NULL))
 {
-    cuda_bench b;
-    cuda_bench_begin(&b, NULL);
     CHECK(cuda_bench_open(
-        &b, &(quire_cuda_settings){.kinds = cuda_bench_kinds(fc_model_named("h200"))}));
-    check_intent(&b, QUIRE_INTENT_DEVICE, QUIRE_CUDA_DEVICE);
-    check_intent(&b, QUIRE_INTENT_UPLOAD, QUIRE_CUDA_COMBINED);
-    check_intent(&b, QUIRE_INTENT_HOST_WRITE, QUIRE_CUDA_COMBINED);
-    check_intent(&b, QUIRE_INTENT_HOST_READ, QUIRE_CUDA_PINNED);
-    check_intent(&b, QUIRE_INTENT_HOST_READ | QUIRE_INTENT_HOST_WRITE, QUIRE_CUDA_PINNED);
-    cuda_bench_end(&b);
+        b, &(quire_cuda_settings){.kinds = cuda_bench_kinds(fc_model_named("h200"))}));
+    check_intent(b, QUIRE_INTENT_DEVICE, QUIRE_CUDA_DEVICE);
+    check_intent(b, QUIRE_INTENT_UPLOAD, QUIRE_CUDA_COMBINED);
+    check_intent(b, QUIRE_INTENT_HOST_WRITE, QUIRE_CUDA_COMBINED);
+    check_intent(b, QUIRE_INTENT_HOST_READ, QUIRE_CUDA_PINNED);
+    check_intent(b, QUIRE_INTENT_HOST_READ | QUIRE_INTENT_HOST_WRITE, QUIRE_CUDA_PINNED);
 }
 
 /* ---- contexts -------------------------------------------------------------------------------- */
 
-UNIT(cuda_open, the_primary_context_is_shared_and_given_back)
+CUDA_UNIT_ON(cuda_open, the_primary_context_is_shared_and_given_back, cuda_bench_begin(b, NULL))
 {
-    cuda_bench b;
     qi_cu_context mine = NULL;
-    cuda_bench_begin(&b, NULL);
-    CHECK(cuda_bench_open(&b, NULL));
-    CHECK_EQ(b.fc->live(FC_CONTEXT), 1);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, DevicePrimaryCtxRetain, 7000)(&mine, 0), 0);
-    CHECK(info_of(&b).is_primary && info_of(&b).context == (void *)mine);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, DevicePrimaryCtxRelease, 11000)(0), 0);
-    CHECK_EQ(b.fc->live(FC_CONTEXT), 1);
-    cuda_bench_end(&b);
+    CHECK(cuda_bench_open(b, NULL));
+    CHECK_EQ(b->fc->live(FC_CONTEXT), 1);
+    CHECK_EQ(CUDA_BENCH_CALL(b, DevicePrimaryCtxRetain, 7000)(&mine, 0), 0);
+    CHECK(info_of(b).is_primary && info_of(b).context == (void *)mine);
+    CHECK_EQ(CUDA_BENCH_CALL(b, DevicePrimaryCtxRelease, 11000)(0), 0);
+    CHECK_EQ(b->fc->live(FC_CONTEXT), 1);
 }
 
 /* Every call restores the context stack: the caller's own context, or none. */
-UNIT(cuda_open, the_callers_context_stays_current)
+CUDA_UNIT(cuda_open, the_callers_context_stays_current)
 {
-    cuda_bench b;
     qi_cu_context own = NULL, current = NULL;
     fc_options options = three_devices();
-    cuda_bench_begin(&b, &options);
-    CHECK(cuda_bench_open(&b, NULL));
-    use(cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL));
-    CHECK_EQ(b.fc->depth(), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxCreate, 3020)(&own, 0, 1), 0);
-    use(b.memories[0]);
-    CHECK_EQ(b.fc->depth(), 1);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxGetCurrent, 4000)(&current), 0);
+    cuda_bench_begin(b, &options);
+    CHECK(cuda_bench_open(b, NULL));
+    use(cuda_bench_memory(b, QUIRE_CUDA_DEVICE, &SMALL));
+    CHECK_EQ(b->fc->depth(), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(b, CtxCreate, 3020)(&own, 0, 1), 0);
+    use(b->memories[0]);
+    CHECK_EQ(b->fc->depth(), 1);
+    CHECK_EQ(CUDA_BENCH_CALL(b, CtxGetCurrent, 4000)(&current), 0);
     CHECK(current == own);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxDestroy, 4000)(own), 0);
-    cuda_bench_end(&b);
+    CHECK_EQ(CUDA_BENCH_CALL(b, CtxDestroy, 4000)(own), 0);
 }
 
 /* Wraps a new context of the caller, which is current, on a device. */
@@ -431,18 +416,16 @@ static void end_device(cuda_bench *b)
     CHECK_OK(quire_device_destroy(&b->device));
 }
 
-UNIT(cuda_open, a_wrapped_context_is_the_callers)
+CUDA_UNIT(cuda_open, a_wrapped_context_is_the_callers)
 {
-    cuda_bench b;
-    qi_cu_context own = wrap(&b, 1, false);
-    CHECK_EQ(info_of(&b).ordinal, 1);
-    CHECK(!info_of(&b).is_primary && info_of(&b).context == (void *)own);
-    use(cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL));
-    end_device(&b);
-    CHECK_EQ(b.fc->live(FC_CONTEXT), 1);
-    CHECK_EQ(b.fc->depth(), 1);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, CtxDestroy, 4000)(own), 0);
-    cuda_bench_end(&b);
+    qi_cu_context own = wrap(b, 1, false);
+    CHECK_EQ(info_of(b).ordinal, 1);
+    CHECK(!info_of(b).is_primary && info_of(b).context == (void *)own);
+    use(cuda_bench_memory(b, QUIRE_CUDA_DEVICE, &SMALL));
+    end_device(b);
+    CHECK_EQ(b->fc->live(FC_CONTEXT), 1);
+    CHECK_EQ(b->fc->depth(), 1);
+    CHECK_EQ(CUDA_BENCH_CALL(b, CtxDestroy, 4000)(own), 0);
 }
 
 /* Violates the rules of CUDA. Pages are released nevertheless, because they do not belong to the
@@ -484,26 +467,23 @@ static int in_child(cuda_bench *b, quire_allocation held)
     return b->host_memory.blocks || b->fc->calls(NULL) != calls ? 5 : 0;
 }
 
-UNIT(cuda_open, a_forked_child_is_refused_and_the_parent_goes_on)
+CUDA_UNIT_ON(cuda_open, a_forked_child_is_refused_and_the_parent_goes_on, cuda_bench_begin(b, NULL))
 {
-    cuda_bench b;
     quire_allocation a, large;
-    cuda_bench_begin(&b, NULL);
-    CHECK(cuda_bench_open(&b, &(quire_cuda_settings){.kept_bytes = 4 * MIB}));
-    quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
+    CHECK(cuda_bench_open(b, &(quire_cuda_settings){.kept_bytes = 4 * MIB}));
+    quire_memory *memory = cuda_bench_memory(b, QUIRE_CUDA_DEVICE, &SMALL);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 100}, &a));
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 2 * MIB}, &large));
     CHECK_OK(quire_free(memory, large));
     CHECK_OK(quire_memory_trim(memory, 0, NULL));
-    CHECK_EQ(info_of(&b).kept_bytes, 2 * MIB); /* a handle that the child leaves alone */
+    CHECK_EQ(info_of(b).kept_bytes, 2 * MIB); /* a handle that the child leaves alone */
     pid_t child = fork();
     CHECK(child >= 0);
     if (!child)
-        child_end(!in_child(&b, a));
+        child_end(!in_child(b, a));
     CHECK(child_was_well(child));
     CHECK_OK(quire_free(memory, a));
     use(memory);
-    cuda_bench_end(&b);
 }
 
 /* ---- drivers that are gone ------------------------------------------------------------------- */

@@ -76,65 +76,53 @@ static void accepts(quire_memory *memory, qi_cu_ptr address, uint64_t size)
     CHECK_OK(quire_free(memory, a));
 }
 
-UNIT(cuda_pointer, memory_of_another_device_is_refused)
+CUDA_UNIT_IN(cuda_pointer, memory_of_another_device_is_refused, begin(b))
 {
-    cuda_bench b;
-    quire_memory *memory = begin(&b);
-    qi_cu_ptr mine = block_of(&b, 0, 4096), theirs = block_of(&b, 1, 4096);
+    qi_cu_ptr mine = block_of(b, 0, 4096), theirs = block_of(b, 1, 4096);
     refuses(memory, theirs, 4096, UNSUPPORTED, "device 1");
     accepts(memory, mine, 4096);
-    free_block(&b, 1, theirs);
-    free_block(&b, 0, mine);
-    cuda_bench_end(&b);
+    free_block(b, 1, theirs);
+    free_block(b, 0, mine);
 }
 
-UNIT(cuda_pointer, a_size_beyond_the_block_is_refused)
+CUDA_UNIT_IN(cuda_pointer, a_size_beyond_the_block_is_refused, begin(b))
 {
-    cuda_bench b;
-    quire_memory *memory = begin(&b);
-    qi_cu_ptr block = block_of(&b, 0, 4096);
+    qi_cu_ptr block = block_of(b, 0, 4096);
     refuses(memory, block, 4097, INVALID, "ends after 4 KiB");
     refuses(memory, block + 4000, 97, INVALID, "ends after 96 B");
     refuses(memory, block, 1024 * MIB, INVALID, "ends after 4 KiB");
     accepts(memory, block, 4096);
     accepts(memory, block + 4000, 96);
-    free_block(&b, 0, block);
-    cuda_bench_end(&b);
+    free_block(b, 0, block);
 }
 
 /* The driver reports the whole reservation as the range of an address in it. */
-UNIT(cuda_pointer, reserved_addresses_that_are_not_mapped_are_refused)
+CUDA_UNIT_IN(cuda_pointer, reserved_addresses_that_are_not_mapped_are_refused, begin(b))
 {
-    cuda_bench b;
-    quire_memory *memory = begin(&b);
     const qi_cu_allocation_prop prop = {.type = QI_CU_MEM_ALLOCATION_TYPE_PINNED,
                                         .location = {QI_CU_MEM_LOCATION_TYPE_DEVICE, 0}};
     qi_cu_handle handle = 0;
     qi_cu_ptr at = 0;
-    CHECK_EQ(CUDA_BENCH_CALL(&b, MemCreate, 10020)(&handle, 2 * MIB, &prop, 0), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, MemAddressReserve, 10020)(&at, 8 * MIB, 0, 0, 0), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, MemMap, 10020)(at, 2 * MIB, 0, handle, 0), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(b, MemCreate, 10020)(&handle, 2 * MIB, &prop, 0), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(b, MemAddressReserve, 10020)(&at, 8 * MIB, 0, 0, 0), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(b, MemMap, 10020)(at, 2 * MIB, 0, handle, 0), 0);
     refuses(memory, at, 9 * MIB, INVALID, "ends after 8 MiB");
     refuses(memory, at, 4 * MIB, INVALID, "not mapped");
     accepts(memory, at, 2 * MIB);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, MemUnmap, 10020)(at, 2 * MIB), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, MemAddressFree, 10020)(at, 8 * MIB), 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, MemRelease, 10020)(handle), 0);
-    cuda_bench_end(&b);
+    CHECK_EQ(CUDA_BENCH_CALL(b, MemUnmap, 10020)(at, 2 * MIB), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(b, MemAddressFree, 10020)(at, 8 * MIB), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(b, MemRelease, 10020)(handle), 0);
 }
 
-UNIT(cuda_pointer, host_memory_and_unknown_addresses_are_refused)
+CUDA_UNIT_IN(cuda_pointer, host_memory_and_unknown_addresses_are_refused, begin(b))
 {
-    cuda_bench b;
     void *host = NULL;
-    quire_memory *memory = begin(&b);
-    enter(&b, 0);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, MemHostAlloc, 3020)(&host, 4096, 0), 0);
+    enter(b, 0);
+    CHECK_EQ(CUDA_BENCH_CALL(b, MemHostAlloc, 3020)(&host, 4096, 0), 0);
     refuses(memory, (uintptr_t)host, 4096, INVALID, "not an address of device memory");
     refuses(memory, 4096, 4096, INVALID, "not an address of device memory");
-    CHECK_EQ(CUDA_BENCH_CALL(&b, MemFreeHost, 2000)(host), 0);
-    leave(&b, 0);
-    cuda_bench_end(&b);
+    CHECK_EQ(CUDA_BENCH_CALL(b, MemFreeHost, 2000)(host), 0);
+    leave(b, 0);
 }
 
 /* A driver without the query, or without one of its attributes: the caller answers for it. */

@@ -14,6 +14,7 @@
 static const quire_memory_options SMALL = {.pages = {.page_size = 2 * MIB}};
 
 static cuda_bench b;
+#define CASE(name) UNIT_WITHIN(cuda_pool, name, (void)0, cuda_bench_end(&b))
 static quire_memory *memory;
 
 static bool open_pool(const fc_options *driver, const quire_cuda_pool_options *pool)
@@ -80,7 +81,7 @@ UNIT(cuda_pool, pages_come_from_a_pool_of_quire)
 
 /* Work waits until something waits for it. The emulated driver reports memory that is used before
    it is there or freed while it is used. */
-UNIT(cuda_pool, every_stream_uses_a_page_at_once_until_its_end)
+CASE(every_stream_uses_a_page_at_once_until_its_end)
 {
     fc_options late = cuda_bench_options(NULL, FC_LATE);
     quire_stream *stream = NULL;
@@ -97,10 +98,9 @@ UNIT(cuda_pool, every_stream_uses_a_page_at_once_until_its_end)
     a = allocate(100);
     CHECK_OK(quire_write(memory, a, 0, bytes, sizeof bytes));
     CHECK_OK(quire_stream_destroy(&stream));
-    cuda_bench_end(&b);
 }
 
-UNIT(cuda_pool, pages_are_no_part_of_a_capture)
+CASE(pages_are_no_part_of_a_capture)
 {
     static const qi_cu_capture_mode modes[] = {QI_CU_STREAM_CAPTURE_MODE_GLOBAL,
                                                QI_CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
@@ -120,7 +120,6 @@ UNIT(cuda_pool, pages_are_no_part_of_a_capture)
     }
     cuda_bench_end_stream(theirs);
     cuda_bench_leave();
-    cuda_bench_end(&b);
 }
 
 /* ---- whose pool ----------------------------------------------------------------------------- */
@@ -144,7 +143,7 @@ static bool open_theirs(qi_cu_pool pool)
     return cuda_bench_open(&b, &(quire_cuda_settings){.kinds = CUDA_KIND(POOL), .pool = &options});
 }
 
-UNIT(cuda_pool, a_pool_of_the_caller_is_shared_and_stays)
+CASE(a_pool_of_the_caller_is_shared_and_stays)
 {
     qi_cu_ptr other = 0;
     uint64_t threshold = 64 * MIB;
@@ -178,10 +177,9 @@ UNIT(cuda_pool, a_pool_of_the_caller_is_shared_and_stays)
     CHECK_EQ(b.fc->live(FC_POOL), 1);
     CHECK_EQ(CUDA_BENCH_CALL(&b, MemPoolDestroy, 11020)(pool), 0);
     b.memory_count = 0;
-    cuda_bench_end(&b);
 }
 
-UNIT(cuda_pool, the_devices_own_pools_serve)
+CASE(the_devices_own_pools_serve)
 {
     qi_cu_pool pool = make_theirs(NULL, 0), standard = NULL;
     CHECK_EQ(CUDA_BENCH_CALL(&b, DeviceSetMemPool, 11020)(0, pool), 0);
@@ -200,10 +198,9 @@ UNIT(cuda_pool, the_devices_own_pools_serve)
         b.memory_count = 0;
     }
     CHECK_EQ(CUDA_BENCH_CALL(&b, MemPoolDestroy, 11020)(pool), 0);
-    cuda_bench_end(&b);
 }
 
-UNIT(cuda_pool, a_pool_of_another_device_is_refused)
+CASE(a_pool_of_another_device_is_refused)
 {
     quire_allocation none;
     fc_options driver = cuda_bench_options(NULL, 0);
@@ -225,7 +222,6 @@ UNIT(cuda_pool, a_pool_of_another_device_is_refused)
     CHECK_HAS(quire_last_error(), "memory of device 1");
     CHECK_EQ(b.fc->live(FC_POOLED), 0);
     CHECK_EQ(CUDA_BENCH_CALL(&b, MemPoolDestroy, 11020)(pool), 0);
-    cuda_bench_end(&b);
 }
 
 /* ---- limits and access ---------------------------------------------------------------------- */
@@ -346,7 +342,7 @@ static bool is_refused_in_child(void)
            !b.host_memory.blocks && b.fc->calls(NULL) == calls;
 }
 
-UNIT(cuda_pool, a_forked_child_leaves_the_pool_to_its_parent)
+CASE(a_forked_child_leaves_the_pool_to_its_parent)
 {
     begin(NULL, NULL);
     CHECK_OK(quire_free(memory, allocate(100))); /* an empty page stays */
@@ -356,7 +352,6 @@ UNIT(cuda_pool, a_forked_child_leaves_the_pool_to_its_parent)
         child_end(is_refused_in_child());
     CHECK(child_was_well(child));
     allocate(4 * MIB);
-    cuda_bench_end(&b);
 }
 
 UNIT(cuda_pool, a_lost_device_keeps_nothing_back)

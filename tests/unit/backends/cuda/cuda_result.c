@@ -113,11 +113,10 @@ UNIT(cuda_result, a_device_that_cannot_be_used_says_what_to_do)
 }
 
 /* cuInit of a child fails with NOT_INITIALIZED if its parent had called it. */
-UNIT(cuda_result, a_forked_child_that_opens_a_device_is_not_permitted)
+CUDA_UNIT_ON(cuda_result, a_forked_child_that_opens_a_device_is_not_permitted,
+             cuda_bench_begin(b, NULL))
 {
-    cuda_bench b;
-    cuda_bench_begin(&b, NULL);
-    CHECK(cuda_bench_open(&b, NULL));
+    CHECK(cuda_bench_open(b, NULL));
     pid_t child = fork();
     CHECK(child >= 0);
     if (!child) {
@@ -128,19 +127,16 @@ UNIT(cuda_result, a_forked_child_that_opens_a_device_is_not_permitted)
         child_end(refused && !device);
     }
     CHECK(child_was_well(child));
-    cuda_bench_end(&b);
 }
 
 /* A device in exclusive mode is refused when its context is made, not by cuInit. */
-UNIT(cuda_result, a_device_that_another_process_holds_is_not_permitted)
+CUDA_UNIT_ON(cuda_result, a_device_that_another_process_holds_is_not_permitted,
+             cuda_bench_begin(b, NULL))
 {
-    cuda_bench b;
-    cuda_bench_begin(&b, NULL);
-    CHECK(b.fc->fail(&(fc_fault){.function = "cuDevicePrimaryCtxRetain",
-                                 .call = 1,
-                                 .result = QI_CUDA_ERROR_DEVICE_UNAVAILABLE}));
-    CHECK(!cuda_bench_open(&b, NULL));
-    CHECK_EQ(b.result, QUIRE_ERROR_NOT_PERMITTED);
+    CHECK(b->fc->fail(&(fc_fault){.function = "cuDevicePrimaryCtxRetain",
+                                  .call = 1,
+                                  .result = QI_CUDA_ERROR_DEVICE_UNAVAILABLE}));
+    CHECK(!cuda_bench_open(b, NULL));
+    CHECK_EQ(b->result, QUIRE_ERROR_NOT_PERMITTED);
     CHECK_HAS(quire_last_error(), "CUDA_ERROR_DEVICE_UNAVAILABLE");
-    cuda_bench_end(&b);
 }

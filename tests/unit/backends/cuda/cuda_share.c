@@ -143,33 +143,29 @@ UNIT(cuda_share, pinned_pages_are_shared_with_another_process)
     share_with_a_process(QUIRE_CUDA_PINNED, EXPORTABLE_HOST);
 }
 
-UNIT(cuda_share, a_memfd_has_the_name_of_its_memory)
+CUDA_UNIT_ON(cuda_share, a_memfd_has_the_name_of_its_memory, cuda_bench_begin(b, NULL))
 {
-    cuda_bench b;
     char path[64], name[256] = "";
     int descriptor = -1;
-    cuda_bench_begin(&b, NULL);
-    CHECK(cuda_bench_open(&b, &(quire_cuda_settings){.kinds = CUDA_KIND(PINNED)}));
+    CHECK(cuda_bench_open(b, &(quire_cuda_settings){.kinds = CUDA_KIND(PINNED)}));
     quire_memory_options options = SMALL;
     options.kind.intent = EXPORTABLE_HOST;
     options.name = "frames";
-    quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_PINNED, &options);
+    quire_memory *memory = cuda_bench_memory(b, QUIRE_CUDA_PINNED, &options);
     CHECK_OK(quire_cuda_export_fd(memory, cuda_bench_allocate(memory, 100), &descriptor));
     snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
     CHECK(readlink(path, name, sizeof name - 1) > 0);
     CHECK_HAS(name, "memfd:quire frames");
     close(descriptor);
-    cuda_bench_end(&b);
 }
 
-UNIT(cuda_share, what_was_not_made_for_export_is_refused)
+CUDA_UNIT(cuda_share, what_was_not_made_for_export_is_refused)
 {
-    cuda_bench b;
     int descriptor = 5;
     unsigned char fabric[QUIRE_CUDA_FABRIC_SIZE];
     quire_allocation made;
     quire_memory *memory =
-        begin(&b, NULL,
+        begin(b, NULL,
               &(quire_cuda_settings){.kinds = cuda_bench_kinds(fc_model_named("h200")),
                                      .chunk_size = 2 * MIB}, /* pages of several handles */
               QUIRE_CUDA_DEVICE, 0);
@@ -182,11 +178,10 @@ UNIT(cuda_share, what_was_not_made_for_export_is_refused)
     for (int i = 0; i < 3; i++) {
         quire_memory_options options = SMALL;
         options.kind.intent = i ? EXPORTABLE_HOST : EXPORTABLE;
-        memory = cuda_bench_memory(&b, others[i], &options);
+        memory = cuda_bench_memory(b, others[i], &options);
         CHECK_FAILS(quire_allocate(memory, &(quire_allocation_options){.size = 100}, &made),
                     UNSUPPORTED);
     }
-    cuda_bench_end(&b);
 }
 
 /* ---- fabric --------------------------------------------------------------------------------- */
@@ -250,37 +245,33 @@ UNIT(cuda_share, a_fabric_alone_is_refused_with_its_reason)
 
 /* ---- dma-buf, handles, pointers -------------------------------------------------------------- */
 
-UNIT(cuda_share, a_dma_buf_covers_the_page)
+CUDA_UNIT_IN(cuda_share, a_dma_buf_covers_the_page, begin(b, NULL, NULL, QUIRE_CUDA_DEVICE, 0))
 {
-    cuda_bench b;
     char in[100], out[100] = {0};
-    quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, 0);
-    quire_memory *pinned = cuda_bench_memory(&b, QUIRE_CUDA_PINNED, &SMALL);
+    quire_memory *pinned = cuda_bench_memory(b, QUIRE_CUDA_PINNED, &SMALL);
     quire_allocation a = cuda_bench_allocate(memory, 2 * MIB), p = cuda_bench_allocate(pinned, 100);
     int none = 5;
-    CHECK_OK(quire_cuda_export_dma_buf(memory, a, &b.descriptor));
-    CHECK(b.descriptor >= 0);
+    CHECK_OK(quire_cuda_export_dma_buf(memory, a, &b->descriptor));
+    CHECK(b->descriptor >= 0);
     memset(in, 7, sizeof in);
     CHECK_OK(quire_write(memory, a, 2 * MIB - sizeof in, in, sizeof in));
-    CHECK_EQ(pread(b.descriptor, out, sizeof out, 2 * MIB - sizeof in), sizeof out);
+    CHECK_EQ(pread(b->descriptor, out, sizeof out, 2 * MIB - sizeof in), sizeof out);
     CHECK(!memcmp(in, out, sizeof in));
     CHECK_FAILS(quire_cuda_export_dma_buf(pinned, p, &none), UNSUPPORTED);
     CHECK_EQ(none, -1);
-    cuda_bench_end(&b);
 }
 
 /* The same memory at two addresses: a write at one is visible at the other. */
-UNIT(cuda_share, a_retained_handle_makes_an_alias)
+CUDA_UNIT_IN(cuda_share, a_retained_handle_makes_an_alias,
+             begin(b, NULL, NULL, QUIRE_CUDA_DEVICE, 0))
 {
-    cuda_bench b;
     quire_allocation alias, none;
     uint64_t handle = 0, other = 5;
     char in[100], out[100] = {0};
-    quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, 0);
-    quire_memory *pinned = cuda_bench_memory(&b, QUIRE_CUDA_PINNED, &SMALL);
+    quire_memory *pinned = cuda_bench_memory(b, QUIRE_CUDA_PINNED, &SMALL);
     quire_allocation a = cuda_bench_allocate(memory, 100), p = cuda_bench_allocate(pinned, 100);
     quire_cuda_range range = cuda_bench_range(memory, a);
-    CHECK_OK(quire_cuda_retain_handle(b.device, range.address, &handle));
+    CHECK_OK(quire_cuda_retain_handle(b->device, range.address, &handle));
     quire_cuda_import import = {
         .type = QUIRE_CUDA_IMPORT_HANDLE, .handle = handle, .size = range.padded_size + 2 * MIB};
     CHECK_FAILS(quire_cuda_import_range(memory, &import, &none), INVALID);
@@ -292,20 +283,17 @@ UNIT(cuda_share, a_retained_handle_makes_an_alias)
     CHECK_OK(quire_write(memory, a, 0, in, sizeof in));
     CHECK_OK(quire_read(memory, alias, range.page_offset, out, sizeof out));
     CHECK(!memcmp(in, out, sizeof in));
-    CHECK_FAILS(quire_cuda_retain_handle(b.device, cuda_bench_range(pinned, p).address, &other),
+    CHECK_FAILS(quire_cuda_retain_handle(b->device, cuda_bench_range(pinned, p).address, &other),
                 UNSUPPORTED);
     CHECK_EQ(other, 0);
-    cuda_bench_end(&b);
 }
 
 /* Touching memory that its owner has cut off would end the process. */
-UNIT(cuda_share, a_memfd_that_can_shrink_is_not_imported)
+CUDA_UNIT_ON(cuda_share, a_memfd_that_can_shrink_is_not_imported, cuda_bench_begin(b, NULL))
 {
-    cuda_bench b;
     quire_allocation none, made;
-    cuda_bench_begin(&b, NULL);
-    CHECK(cuda_bench_open(&b, NULL));
-    quire_memory *pinned = cuda_bench_memory(&b, QUIRE_CUDA_PINNED, &SMALL);
+    CHECK(cuda_bench_open(b, NULL));
+    quire_memory *pinned = cuda_bench_memory(b, QUIRE_CUDA_PINNED, &SMALL);
     int file = memfd_create("test", MFD_ALLOW_SEALING);
     CHECK(file >= 0 && !ftruncate(file, (off_t)(2 * MIB)));
     const quire_cuda_import import = {
@@ -315,31 +303,27 @@ UNIT(cuda_share, a_memfd_that_can_shrink_is_not_imported)
     CHECK(!fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK));
     CHECK_OK(quire_cuda_import_range(pinned, &import, &made));
     close(file);
-    cuda_bench_end(&b);
 }
 
-UNIT(cuda_share, a_handle_that_is_not_imported_is_released_by_the_caller)
+CUDA_UNIT_IN(cuda_share, a_handle_that_is_not_imported_is_released_by_the_caller,
+             begin(b, NULL, NULL, QUIRE_CUDA_DEVICE, 0))
 {
-    cuda_bench b;
     uint64_t handle = 0;
-    quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, 0);
     quire_allocation a = cuda_bench_allocate(memory, 100);
-    CHECK_OK(quire_cuda_retain_handle(b.device, cuda_bench_range(memory, a).address, &handle));
-    CHECK_EQ(b.fc->live(FC_REFERENCE), 2);
-    CHECK_OK(quire_cuda_release_handle(b.device, handle));
-    CHECK_EQ(b.fc->live(FC_REFERENCE), 1);
-    cuda_bench_end(&b);
+    CHECK_OK(quire_cuda_retain_handle(b->device, cuda_bench_range(memory, a).address, &handle));
+    CHECK_EQ(b->fc->live(FC_REFERENCE), 2);
+    CHECK_OK(quire_cuda_release_handle(b->device, handle));
+    CHECK_EQ(b->fc->live(FC_REFERENCE), 1);
 }
 
-UNIT(cuda_share, a_borrowed_pointer_stays_its_owners)
+CUDA_UNIT_IN(cuda_share, a_borrowed_pointer_stays_its_owners,
+             begin(b, NULL, NULL, QUIRE_CUDA_DEVICE, 0))
 {
-    cuda_bench b;
     quire_allocation a, none;
     qi_cu_ptr block = 0;
     char in[100], out[100] = {0};
-    quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, 0);
-    cuda_bench_enter(b.device);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, MemAlloc, 3020)(&block, 1000), 0);
+    cuda_bench_enter(b->device);
+    CHECK_EQ(CUDA_BENCH_CALL(b, MemAlloc, 3020)(&block, 1000), 0);
     quire_cuda_import import = {
         .type = QUIRE_CUDA_IMPORT_POINTER, .pointer = block, .size = 1000, .name = "theirs"};
     CHECK_OK(quire_cuda_import_range(memory, &import, &a));
@@ -347,15 +331,14 @@ UNIT(cuda_share, a_borrowed_pointer_stays_its_owners)
     CHECK_EQ(cuda_bench_range(memory, a).padded_size, 1000); /* no byte beyond the import */
     memset(in, 4, sizeof in);
     CHECK_OK(quire_write(memory, a, 0, in, sizeof in));
-    CHECK_EQ(CUDA_BENCH_CALL(&b, MemcpyDtoH, 3020)(out, block, sizeof out), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(b, MemcpyDtoH, 3020)(out, block, sizeof out), 0);
     CHECK(!memcmp(in, out, sizeof in));
     CHECK_OK(quire_free(memory, a));
-    CHECK_EQ(b.fc->live(FC_ALLOCATION), 1);
-    CHECK_EQ(CUDA_BENCH_CALL(&b, MemFree, 3020)(block), 0);
+    CHECK_EQ(b->fc->live(FC_ALLOCATION), 1);
+    CHECK_EQ(CUDA_BENCH_CALL(b, MemFree, 3020)(block), 0);
     import.pointer = 4096; /* no memory at the address */
     CHECK_FAILS(quire_cuda_import_range(memory, &import, &none), INVALID);
     cuda_bench_leave();
-    cuda_bench_end(&b);
 }
 
 static void refuses(quire_memory *memory, quire_result code, quire_cuda_import import)
@@ -365,11 +348,10 @@ static void refuses(quire_memory *memory, quire_result code, quire_cuda_import i
     CHECK_EQ(none.id, 0);
 }
 
-UNIT(cuda_share, imports_that_cannot_be_are_refused)
+CUDA_UNIT_IN(cuda_share, imports_that_cannot_be_are_refused,
+             begin(b, NULL, NULL, QUIRE_CUDA_DEVICE, 0))
 {
-    cuda_bench b;
-    quire_memory *memory = begin(&b, NULL, NULL, QUIRE_CUDA_DEVICE, 0);
-    quire_memory *pinned = cuda_bench_memory(&b, QUIRE_CUDA_PINNED, &SMALL);
+    quire_memory *pinned = cuda_bench_memory(b, QUIRE_CUDA_PINNED, &SMALL);
     const quire_cuda_import_type fd = QUIRE_CUDA_IMPORT_FD, handle = QUIRE_CUDA_IMPORT_HANDLE;
     int pipes[2];
     CHECK_EQ(pipe(pipes), 0);
@@ -394,5 +376,4 @@ UNIT(cuda_share, imports_that_cannot_be_are_refused)
     refuses(pinned, INVALID, (quire_cuda_import){.type = fd, .descriptor = pipes[0], .size = 100});
     close(pipes[0]);
     close(pipes[1]);
-    cuda_bench_end(&b);
 }

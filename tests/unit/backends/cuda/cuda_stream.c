@@ -38,6 +38,8 @@ static void begin(void)
     begin_with(&options);
 }
 
+#define CASE(name, begin) UNIT_WITHIN(cuda_stream, name, begin, cuda_bench_end(&b))
+
 static quire_stream *make(void)
 {
     quire_stream *stream = NULL;
@@ -70,9 +72,8 @@ static void await(quire_point point)
     CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
 }
 
-UNIT(cuda_stream, copies_and_fills_are_done_in_order)
+CASE(copies_and_fills_are_done_in_order, begin())
 {
-    begin();
     quire_stream *stream = make();
     quire_native first = range_of(memory, 1000), second = range_of(memory, 1000);
     CHECK_OK(copy_job(b.device, stream, job_of(&first, NULL, 1000)));
@@ -91,7 +92,6 @@ UNIT(cuda_stream, copies_and_fills_are_done_in_order)
     memset(in, 0xff, 10);
     CHECK(!memcmp(in, out, 1000));
     CHECK_OK(quire_stream_destroy(&stream));
-    cuda_bench_end(&b);
 }
 
 /* Copies as planes, and row by row if the driver has no plane copies or rows overlap. */
@@ -176,9 +176,8 @@ UNIT(cuda_stream, copies_between_devices_or_unsupported)
 
 /* ---- points --------------------------------------------------------------------------------- */
 
-UNIT(cuda_stream, points_pass_in_order_and_their_events_are_used_again)
+CASE(points_pass_in_order_and_their_events_are_used_again, begin())
 {
-    begin();
     quire_stream *stream = make();
     quire_native page = range_of(memory, 1000);
     for (int round = 0; round < 50; round++) {
@@ -202,12 +201,10 @@ UNIT(cuda_stream, points_pass_in_order_and_their_events_are_used_again)
     CHECK_EQ(b.fc->live(FC_EVENT), 4);
     CHECK_OK(quire_stream_destroy(&stream));
     CHECK_EQ(b.fc->live(FC_EVENT), 0);
-    cuda_bench_end(&b);
 }
 
-UNIT(cuda_stream, waiting_has_a_limit_or_the_driver_sleeps)
+CASE(waiting_has_a_limit_or_the_driver_sleeps, begin())
 {
-    begin();
     quire_stream *stream = make();
     quire_native page = range_of(memory, 1000);
     CHECK_OK(fill_range(b.device, stream, &page, 1000, 1));
@@ -222,12 +219,10 @@ UNIT(cuda_stream, waiting_has_a_limit_or_the_driver_sleeps)
     CHECK_EQ(b.fc->calls("cuEventSynchronize"), 1);
     CHECK_EQ(b.fc->pending(), 0);
     CHECK_OK(quire_stream_destroy(&stream));
-    cuda_bench_end(&b);
 }
 
-UNIT(cuda_stream, a_stream_comes_after_the_point_of_another)
+CASE(a_stream_comes_after_the_point_of_another, begin())
 {
-    begin();
     quire_stream *first = make(), *second = make();
     quire_native page = range_of(memory, 1000);
     CHECK_OK(copy_job(b.device, first, job_of(&page, NULL, 1000)));
@@ -248,14 +243,12 @@ UNIT(cuda_stream, a_stream_comes_after_the_point_of_another)
     CHECK_EQ(b.fc->calls("cuStreamWaitEvent"), waits);
     CHECK_OK(quire_stream_destroy(&first));
     CHECK_OK(quire_stream_destroy(&second));
-    cuda_bench_end(&b);
 }
 
 /* ---- the caller's streams ------------------------------------------------------------------- */
 
-UNIT(cuda_stream, a_stream_of_the_callers_is_used_and_stays)
+CASE(a_stream_of_the_callers_is_used_and_stays, begin())
 {
-    begin();
     cuda_bench_make_context(&b); /* a second context with a stream that is foreign to the device */
     quire_stream *stream = NULL;
     CHECK_EQ(CUDA_BENCH_CALL(&b, CtxPushCurrent, 4000)(b.context), 0);
@@ -276,7 +269,6 @@ UNIT(cuda_stream, a_stream_of_the_callers_is_used_and_stays)
     CHECK_EQ(b.fc->live(FC_STREAM), 2);
     cuda_bench_end_stream(theirs);
     cuda_bench_end_stream(foreign);
-    cuda_bench_end(&b);
 }
 
 /* A green context has streams of the device, but its own context. */
@@ -366,10 +358,9 @@ UNIT(cuda_stream, questions_about_a_green_context_may_fail)
 
 /* ---- loss and forks ------------------------------------------------------------------------- */
 
-UNIT(cuda_stream, a_lost_device_answers_so_and_gives_everything_back)
+CASE(a_lost_device_answers_so_and_gives_everything_back, begin())
 {
     bool passed = false;
-    begin();
     quire_stream *stream = make();
     quire_native page = range_of(memory, 1000);
     CHECK_OK(fill_range(b.device, stream, &page, 1000, 1));
@@ -380,12 +371,10 @@ UNIT(cuda_stream, a_lost_device_answers_so_and_gives_everything_back)
     CHECK_FAILS(quire_stream_mark(stream, &point), QUIRE_ERROR_DEVICE_LOST);
     CHECK_EQ(fill_range(b.device, stream, &page, 1000, 1), QUIRE_ERROR_DEVICE_LOST);
     CHECK_OK(quire_stream_destroy(&stream));
-    cuda_bench_end(&b);
 }
 
-UNIT(cuda_stream, a_child_gives_back_the_records_alone)
+CASE(a_child_gives_back_the_records_alone, begin())
 {
-    begin();
     quire_stream *stream = make();
     (void)mark(stream);
     pid_t child = fork();
@@ -398,5 +387,4 @@ UNIT(cuda_stream, a_child_gives_back_the_records_alone)
     CHECK(child_was_well(child));
     await(mark(stream));
     CHECK_OK(quire_stream_destroy(&stream));
-    cuda_bench_end(&b);
 }

@@ -54,39 +54,35 @@ static fc_options two_nodes(uint32_t refused)
 }
 
 /* Drivers crash there: quire calls nothing for a host node that nobody names. */
-UNIT(cuda_trial, a_host_node_that_is_not_named_is_not_tried)
+CUDA_UNIT(cuda_trial, a_host_node_that_is_not_named_is_not_tried)
 {
-    cuda_bench b;
     log_lines lines;
     quire_cuda_info info;
     fc_options driver = two_nodes(0x3);
     quire_cuda_settings settings = logged(&lines);
-    cuda_bench_begin(&b, &driver);
-    CHECK(cuda_bench_open(&b, &settings));
-    CHECK(!has_node(&b, -1));
-    CHECK_OK(quire_cuda_get_info(b.device, &info));
+    cuda_bench_begin(b, &driver);
+    CHECK(cuda_bench_open(b, &settings));
+    CHECK(!has_node(b, -1));
+    CHECK_OK(quire_cuda_get_info(b->device, &info));
     CHECK(info.has_host_numa);
     CHECK_EQ(lines.warnings, 0);
-    CHECK_EQ(b.fc->calls("cuMemCreate"), 1); /* of the trial of device memory */
-    CHECK_EQ(b.fc->usage_of(-1).peak, 0);
-    cuda_bench_end(&b);
+    CHECK_EQ(b->fc->calls("cuMemCreate"), 1); /* of the trial of device memory */
+    CHECK_EQ(b->fc->usage_of(-1).peak, 0);
 }
 
-UNIT(cuda_trial, a_host_node_that_is_named_and_has_no_memory_is_refused)
+CUDA_UNIT(cuda_trial, a_host_node_that_is_named_and_has_no_memory_is_refused)
 {
-    cuda_bench b;
     fc_options driver = two_nodes(0x2);
-    cuda_bench_begin(&b, &driver);
-    CHECK(cuda_bench_open(&b, &(quire_cuda_settings){.numa_nodes = 0x1}));
-    CHECK(has_node(&b, 0) && !has_node(&b, 1));
-    CHECK_OK(quire_device_destroy(&b.device));
-    CHECK(!cuda_bench_open(&b, &(quire_cuda_settings){.numa_nodes = 0x3}));
-    CHECK_EQ(b.result, UNSUPPORTED);
+    cuda_bench_begin(b, &driver);
+    CHECK(cuda_bench_open(b, &(quire_cuda_settings){.numa_nodes = 0x1}));
+    CHECK(has_node(b, 0) && !has_node(b, 1));
+    CHECK_OK(quire_device_destroy(&b->device));
+    CHECK(!cuda_bench_open(b, &(quire_cuda_settings){.numa_nodes = 0x3}));
+    CHECK_EQ(b->result, UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "host node 1");
     CHECK_HAS(quire_last_error(), "CUDA_ERROR_INVALID_VALUE");
     CHECK_EQ(quire_last_native_code(), QI_CUDA_ERROR_INVALID_VALUE);
-    CHECK_EQ(b.fc->leaks(), 0);
-    cuda_bench_end(&b);
+    CHECK_EQ(b->fc->leaks(), 0);
 }
 
 /* Before 12.9 the driver does not know the attribute, so the trial decides. */
@@ -203,49 +199,40 @@ UNIT(cuda_trial, device_pages_are_as_the_driver_grants_them)
 }
 
 /* Without an exportable intent. */
-UNIT(cuda_trial, a_device_page_is_exported_by_default)
+CUDA_UNIT_ON(cuda_trial, a_device_page_is_exported_by_default, cuda_bench_begin(b, NULL))
 {
-    cuda_bench b;
     quire_allocation a;
-    cuda_bench_begin(&b, NULL);
-    CHECK(cuda_bench_open(&b, NULL));
-    quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
+    CHECK(cuda_bench_open(b, NULL));
+    quire_memory *memory = cuda_bench_memory(b, QUIRE_CUDA_DEVICE, &SMALL);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 100}, &a));
-    CHECK_OK(quire_cuda_export_fd(memory, a, &b.descriptor));
-    CHECK(b.descriptor >= 0);
-    cuda_bench_end(&b);
+    CHECK_OK(quire_cuda_export_fd(memory, a, &b->descriptor));
+    CHECK(b->descriptor >= 0);
 }
 
 /* Pages of several handles cannot be exported, but they can be RDMA-capable. cuda_memory.c has
    pages that grow. */
-UNIT(cuda_trial, only_pages_of_one_handle_are_exportable)
+CUDA_UNIT_ON(cuda_trial, only_pages_of_one_handle_are_exportable, cuda_bench_begin(b, NULL))
 {
-    cuda_bench b;
-    cuda_bench_begin(&b, NULL);
-    CHECK(cuda_bench_open(&b, &(quire_cuda_settings){.chunk_size = 2 * MIB}));
+    CHECK(cuda_bench_open(b, &(quire_cuda_settings){.chunk_size = 2 * MIB}));
     quire_cuda_range range =
-        range_of_new(cuda_bench_memory(&b, QUIRE_CUDA_DEVICE,
+        range_of_new(cuda_bench_memory(b, QUIRE_CUDA_DEVICE,
                                        &(quire_memory_options){.pages = {.page_size = 8 * MIB}}),
                      100);
     CHECK_EQ(range.handle_count, 4);
     CHECK_EQ(range.export_types, 0);
     CHECK(range.is_rdma_capable);
-    cuda_bench_end(&b);
 }
 
 /* Nothing is known of a device without free memory, so its pages are plain. */
-UNIT(cuda_trial, a_full_device_opens_with_plain_pages)
+CUDA_UNIT_ON(cuda_trial, a_full_device_opens_with_plain_pages, cuda_bench_begin(b, NULL))
 {
-    cuda_bench b;
-    cuda_bench_begin(&b, NULL);
-    b.fc->set_capacity(0, MIB);
-    CHECK(cuda_bench_open(&b, &(quire_cuda_settings){.kinds = CUDA_KIND(DEVICE)}));
-    CHECK_EQ(b.fc->calls("cuMemCreate"), 1); /* no other trial can succeed */
-    b.fc->set_capacity(0, 0);
-    quire_cuda_range range = range_of_new(cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL), 100);
+    b->fc->set_capacity(0, MIB);
+    CHECK(cuda_bench_open(b, &(quire_cuda_settings){.kinds = CUDA_KIND(DEVICE)}));
+    CHECK_EQ(b->fc->calls("cuMemCreate"), 1); /* no other trial can succeed */
+    b->fc->set_capacity(0, 0);
+    quire_cuda_range range = range_of_new(cuda_bench_memory(b, QUIRE_CUDA_DEVICE, &SMALL), 100);
     CHECK(!range.is_rdma_capable);
     CHECK_EQ(range.export_types, 0);
-    cuda_bench_end(&b);
 }
 
 /* A driver that shuts down and missing host memory are no answer to the trial: the device does not
@@ -276,49 +263,42 @@ UNIT(cuda_trial, a_trial_that_cannot_be_made_is_an_error)
     cuda_bench_end(&b);
 }
 
-UNIT(cuda_trial, a_refused_trial_leaves_the_last_error)
+CUDA_UNIT(cuda_trial, a_refused_trial_leaves_the_last_error)
 {
-    cuda_bench b;
     fc_model model = *fc_model_named("a100");
     model.features |= FC_RDMA_REFUSED;
-    cuda_bench_begin(&b, &(fc_options){.models = {&model}});
+    cuda_bench_begin(b, &(fc_options){.models = {&model}});
     CHECK_FAILS(quire_device_destroy(NULL), QUIRE_ERROR_INVALID_ARGUMENT);
     char before[256];
     snprintf(before, sizeof before, "%s", quire_last_error());
-    CHECK(cuda_bench_open(&b, NULL));
+    CHECK(cuda_bench_open(b, NULL));
     CHECK(!strcmp(quire_last_error(), before));
-    cuda_bench_end(&b);
 }
 
 /* Fabric handles are for exportable intents. */
-UNIT(cuda_trial, settings_without_descriptors_make_no_page_exportable)
+CUDA_UNIT(cuda_trial, settings_without_descriptors_make_no_page_exportable)
 {
-    cuda_bench b;
     fc_options driver = cuda_bench_options("gh200", 0);
-    cuda_bench_begin(&b, &driver);
-    CHECK(cuda_bench_open(&b, &(quire_cuda_settings){.export_types = QUIRE_CUDA_FABRIC}));
-    quire_cuda_range range = range_of_new(cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL), 100);
+    cuda_bench_begin(b, &driver);
+    CHECK(cuda_bench_open(b, &(quire_cuda_settings){.export_types = QUIRE_CUDA_FABRIC}));
+    quire_cuda_range range = range_of_new(cuda_bench_memory(b, QUIRE_CUDA_DEVICE, &SMALL), 100);
     CHECK_EQ(range.export_types, 0);
     CHECK(range.is_rdma_capable);
-    cuda_bench_end(&b);
 }
 
-UNIT(cuda_trial, the_kind_reports_what_its_pages_request)
+CUDA_UNIT_ON(cuda_trial, the_kind_reports_what_its_pages_request, cuda_bench_begin(b, NULL))
 {
-    cuda_bench b;
     uint32_t kind;
     quire_cuda_kind_info info;
-    cuda_bench_begin(&b, NULL);
-    CHECK(cuda_bench_open(&b, NULL));
-    CHECK_OK(quire_cuda_find_kind(b.device, QUIRE_CUDA_DEVICE, -1, &kind));
-    CHECK_OK(quire_cuda_get_kind_info(b.device, kind, &info));
+    CHECK(cuda_bench_open(b, NULL));
+    CHECK_OK(quire_cuda_find_kind(b->device, QUIRE_CUDA_DEVICE, -1, &kind));
+    CHECK_OK(quire_cuda_get_kind_info(b->device, kind, &info));
     CHECK(info.is_rdma_capable);
     CHECK_EQ(info.export_types, QUIRE_CUDA_FD);
-    CHECK_OK(quire_cuda_find_kind(b.device, QUIRE_CUDA_PINNED, -1, &kind));
-    CHECK_OK(quire_cuda_get_kind_info(b.device, kind, &info));
+    CHECK_OK(quire_cuda_find_kind(b->device, QUIRE_CUDA_PINNED, -1, &kind));
+    CHECK_OK(quire_cuda_get_kind_info(b->device, kind, &info));
     CHECK(!info.is_rdma_capable);
     CHECK_EQ(info.export_types, 0);
-    cuda_bench_end(&b);
 }
 
 /* The driver refuses to release a trial: the next page or the end of the device retries it. */

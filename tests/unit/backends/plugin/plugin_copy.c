@@ -84,34 +84,31 @@ UNIT(plugin_copy, every_kind_to_every_kind)
         }
 }
 
-UNIT(plugin_copy, the_functions_that_are_called)
+PLUGIN_UNIT_ON(plugin_copy, the_functions_that_are_called, begin(b, 0))
 {
-    plugin_bench b;
-    begin(&b, 0);
-    quire_memory *m = plugin_bench_memory(&b, 0, 0, NULL);
-    quire_memory *host = plugin_bench_memory(&b, 0, 1, NULL);
-    quire_memory *peer = plugin_bench_memory(&b, 1, 0, NULL);
+    quire_memory *m = plugin_bench_memory(b, 0, 0, NULL);
+    quire_memory *host = plugin_bench_memory(b, 0, 1, NULL);
+    quire_memory *peer = plugin_bench_memory(b, 1, 0, NULL);
     comes_through(m, m, 1);
-    CHECK_EQ(b.tp->calls(D2D), 1);
+    CHECK_EQ(b->tp->calls(D2D), 1);
     comes_through(peer, m, 2);
-    CHECK_EQ(b.tp->calls(P2P), 1);
-    uint64_t down = b.tp->calls(D2H), up = b.tp->calls(H2D);
+    CHECK_EQ(b->tp->calls(P2P), 1);
+    uint64_t down = b->tp->calls(D2H), up = b->tp->calls(H2D);
     comes_through(host, m, 3); /* one write, one copy */
-    CHECK_EQ(b.tp->calls(D2H), down + 1);
-    CHECK_EQ(b.tp->calls(H2D), up + 1);
+    CHECK_EQ(b->tp->calls(D2H), down + 1);
+    CHECK_EQ(b->tp->calls(H2D), up + 1);
     quire_allocation a = allocate(m);
     CHECK_OK(quire_fill(m, a, &(quire_fill_options){.size = SIZE, .value = 0x5a}, NULL));
-    CHECK_EQ(b.tp->calls(SET), 1);
+    CHECK_EQ(b->tp->calls(SET), 1);
     CHECK_OK(quire_read(m, a, 0, out, SIZE));
     for (int i = 0; i < SIZE; i++)
         CHECK_EQ(out[i], 0x5a);
     quire_allocation on_host = allocate(host);
     CHECK_OK(quire_fill(host, on_host, &(quire_fill_options){.size = SIZE, .value = 7}, NULL));
-    CHECK_EQ(b.tp->calls(SET), 1);
-    plugin_bench_end(&b);
+    CHECK_EQ(b->tp->calls(SET), 1);
 }
 
-UNIT(plugin_copy, answers_are_told)
+PLUGIN_UNIT_ON(plugin_copy, answers_are_told, begin(b, 0))
 {
     static const struct {
         int32_t status;
@@ -120,42 +117,35 @@ UNIT(plugin_copy, answers_are_told)
                    {TP_FAILED, QUIRE_ERROR_BACKEND_FAILURE},
                    {TP_ERROR, QUIRE_ERROR_INVALID_ARGUMENT},
                    {TP_INTERNAL_ERROR, QUIRE_ERROR_BACKEND_FAILURE}};
-    plugin_bench b;
-    begin(&b, 0);
-    quire_memory *m = plugin_bench_memory(&b, 0, 0, NULL);
+    quire_memory *m = plugin_bench_memory(b, 0, 0, NULL);
     quire_allocation a = allocate(m);
     for (size_t i = 0; i < sizeof ANSWERS / sizeof *ANSWERS; i++) {
-        b.tp->fail(&(tp_fault){.offset = H2D, .call = 1, .status = ANSWERS[i].status});
+        b->tp->fail(&(tp_fault){.offset = H2D, .call = 1, .status = ANSWERS[i].status});
         CHECK_FAILS(quire_write(m, a, 0, in, SIZE), ANSWERS[i].code);
         CHECK_HAS(quire_last_error(), "memory_copy_h2d of plugin 'test_device' answers C_");
         CHECK_EQ(quire_last_native_code(), ANSWERS[i].status);
     }
-    plugin_bench_end(&b);
 }
 
 /* ---- something missing ---------------------------------------------------------------------- */
 
 /* Lacks one direction, on streams too: the copy takes another route. */
-UNIT(plugin_copy, a_copy_on_the_device_goes_through_the_host)
+PLUGIN_UNIT(plugin_copy, a_copy_on_the_device_goes_through_the_host)
 {
-    plugin_bench b;
-    begin(&b, TP_BIT(D2D) | TP_BIT(D2D + ON_STREAM));
-    quire_memory *m = plugin_bench_memory(&b, 0, 0, NULL);
+    begin(b, TP_BIT(D2D) | TP_BIT(D2D + ON_STREAM));
+    quire_memory *m = plugin_bench_memory(b, 0, 0, NULL);
     CHECK_EQ(path_between(m, m), QUIRE_COPY_HOST);
     comes_through(m, m, 1);
-    plugin_bench_end(&b);
 }
 
-UNIT(plugin_copy, a_copy_between_devices_goes_through_the_host)
+PLUGIN_UNIT(plugin_copy, a_copy_between_devices_goes_through_the_host)
 {
-    plugin_bench b;
-    begin(&b, TP_BIT(P2P) | TP_BIT(P2P + ON_STREAM));
-    quire_memory *m = plugin_bench_memory(&b, 0, 0, NULL);
-    quire_memory *peer = plugin_bench_memory(&b, 1, 0, NULL);
+    begin(b, TP_BIT(P2P) | TP_BIT(P2P + ON_STREAM));
+    quire_memory *m = plugin_bench_memory(b, 0, 0, NULL);
+    quire_memory *peer = plugin_bench_memory(b, 1, 0, NULL);
     CHECK_EQ(path_between(peer, m), QUIRE_COPY_HOST);
     comes_through(peer, m, 1);
-    CHECK_EQ(b.tp->calls(D2H), 2); /* one of them reads */
-    plugin_bench_end(&b);
+    CHECK_EQ(b->tp->calls(D2H), 2); /* one of them reads */
 }
 
 UNIT(plugin_copy, a_fill_is_written)

@@ -120,21 +120,19 @@ UNIT(plugin_memory, the_hosts_kinds_are_mapped_where_they_lie)
     }
 }
 
-UNIT(plugin_memory, pages_are_made_in_one_way)
+PLUGIN_UNIT(plugin_memory, pages_are_made_in_one_way)
 {
-    plugin_bench b;
     quire_allocation a;
     char bytes[100];
-    quire_memory *m = open_with(&b, NULL, 1, NULL);
+    quire_memory *m = open_with(b, NULL, 1, NULL);
     CHECK_FAILS(quire_page_adopt(m, bytes, &(quire_allocation_options){.size = 100}, &a),
                 QUIRE_ERROR_UNSUPPORTED);
     quire_memory *other = NULL;
     const quire_page_extra extra = {.number = 1};
-    CHECK_OK(quire_memory_create_with(b.device, NULL, extra, &other));
+    CHECK_OK(quire_memory_create_with(b->device, NULL, extra, &other));
     CHECK_FAILS(quire_allocate(other, &(quire_allocation_options){.size = 100}, &a),
                 QUIRE_ERROR_UNSUPPORTED);
     CHECK_OK(quire_memory_destroy(&other));
-    plugin_bench_end(&b);
 }
 
 /* ---- answers -------------------------------------------------------------------------------- */
@@ -169,26 +167,24 @@ UNIT(plugin_memory, what_allocate_answers)
 }
 
 /* On a full device the core releases empty pages and repeats the request. */
-UNIT(plugin_memory, empty_pages_are_given_back_where_the_device_is_full)
+PLUGIN_UNIT(plugin_memory, empty_pages_are_given_back_where_the_device_is_full)
 {
-    plugin_bench b;
     /* without budgets: the plugin itself reports exhausted memory */
     quire_memory *m =
-        open_with(&b, &(tp_options){.bytes = 8 * MIB, .absent = TP_BIT(416), .base_offset = 16}, 0,
+        open_with(b, &(tp_options){.bytes = 8 * MIB, .absent = TP_BIT(416), .base_offset = 16}, 0,
                   &(quire_memory_options){.pages = {.dedicated = QUIRE_DEDICATED_ALWAYS}});
     quire_memory *other = plugin_bench_memory(
-        &b, 0, 0, &(quire_memory_options){.pages = {.dedicated = QUIRE_DEDICATED_ALWAYS}});
+        b, 0, 0, &(quire_memory_options){.pages = {.dedicated = QUIRE_DEDICATED_ALWAYS}});
     quire_allocation a = allocate(m, (quire_allocation_options){.size = 3 * MIB});
     quire_allocation kept = allocate(other, (quire_allocation_options){.size = 3 * MIB}), none;
     CHECK_OK(quire_free(m, a)); /* kept empty */
-    CHECK_EQ(b.tp->blocks(), 2);
-    uint64_t calls = b.tp->calls(216);
+    CHECK_EQ(b->tp->blocks(), 2);
+    uint64_t calls = b->tp->calls(216);
     a = allocate(m, (quire_allocation_options){.size = 4 * MIB});
-    CHECK_EQ(b.tp->calls(216), calls + 1);
+    CHECK_EQ(b->tp->calls(216), calls + 1);
     CHECK_FAILS(quire_allocate(m, &(quire_allocation_options){.size = 4 * MIB}, &none),
                 QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     CHECK_OK(quire_free(other, kept));
-    plugin_bench_end(&b);
 }
 
 /* ---- budgets -------------------------------------------------------------------------------- */
@@ -239,22 +235,20 @@ static void expect_page(plugin_bench *b, quire_memory *m, uint64_t request, uint
 }
 
 /* auto_growth: each request gets a page of size plus padding, rounded up to min_chunk. */
-UNIT(plugin_memory, auto_growth_with_the_plugins_numbers)
+PLUGIN_UNIT(plugin_memory, auto_growth_with_the_plugins_numbers)
 {
-    plugin_bench b;
     const quire_plugin_options aligned = {.alignment = 4096};
-    plugin_bench_begin(&b, &(tp_options){.sizes = {512, 0, 0, 32}});
-    CHECK(plugin_bench_open(&b, 0, &aligned));
-    quire_page_policy policy = policy_of(&b, QUIRE_PADDLE_AUTO_GROWTH);
+    plugin_bench_begin(b, &(tp_options){.sizes = {512, 0, 0, 32}});
+    CHECK(plugin_bench_open(b, 0, &aligned));
+    quire_page_policy policy = policy_of(b, QUIRE_PADDLE_AUTO_GROWTH);
     CHECK_EQ(policy.page_size, 512);
     CHECK_EQ(policy.size_granularity, 512);
     CHECK_EQ(policy.extra_padding, 32);
     quire_memory *m = plugin_bench_memory(
-        &b, 0, 0, &(quire_memory_options){.pages = policy, .fit.max_alignment = 4096});
-    expect_page(&b, m, 480, 512);
-    expect_page(&b, m, 481, 1024);
-    expect_page(&b, m, MIB, MIB + 512);
-    plugin_bench_end(&b);
+        b, 0, 0, &(quire_memory_options){.pages = policy, .fit.max_alignment = 4096});
+    expect_page(b, m, 480, 512);
+    expect_page(b, m, 481, 1024);
+    expect_page(b, m, MIB, MIB + 512);
 }
 
 /* The numbers of Paddle's test device: requests from 65,473 bytes on get their own page. */
@@ -306,7 +300,7 @@ static quire_paddle_sizes sizes_without(uint64_t absent, const tp_options *optio
 }
 
 /* The documented default of each callback. */
-UNIT(plugin_memory, size_callbacks_that_are_missing)
+PLUGIN_UNIT(plugin_memory, size_callbacks_that_are_missing)
 {
     const tp_options all = {.bytes = 64 * MIB, .sizes = {512, MIB, 2 * MIB, 32, 3 * MIB, 4 * MIB}};
     quire_paddle_sizes sizes = sizes_without(0, &all);
@@ -327,29 +321,25 @@ UNIT(plugin_memory, size_callbacks_that_are_missing)
     CHECK_EQ(sizes_without(0, &(tp_options){.bytes = MIB, .sizes = {0}}).min_chunk, 1);
     CHECK_EQ(sizes_without(0, &(tp_options){.bytes = MIB, .sizes = {SIZE_MAX}}).min_chunk, 1);
 
-    plugin_bench b;
     quire_page_policy policy;
-    plugin_bench_begin(&b, &(tp_options){.absent = TP_BIT(432) | TP_BIT(440) | TP_BIT(416)});
-    CHECK(plugin_bench_open(&b, 0, NULL));
-    CHECK_FAILS(quire_plugin_get_policy(b.device, QUIRE_PADDLE_NAIVE_BEST_FIT, &policy),
+    plugin_bench_begin(b, &(tp_options){.absent = TP_BIT(432) | TP_BIT(440) | TP_BIT(416)});
+    CHECK(plugin_bench_open(b, 0, NULL));
+    CHECK_FAILS(quire_plugin_get_policy(b->device, QUIRE_PADDLE_NAIVE_BEST_FIT, &policy),
                 QUIRE_ERROR_UNSUPPORTED);
     CHECK_EQ(policy.page_size, 0);
-    CHECK_OK(quire_plugin_get_policy(b.device, QUIRE_PADDLE_AUTO_GROWTH, &policy));
-    plugin_bench_end(&b);
+    CHECK_OK(quire_plugin_get_policy(b->device, QUIRE_PADDLE_AUTO_GROWTH, &policy));
 }
 
 /* A failing size callback counts as missing, except the padding. */
-UNIT(plugin_memory, size_callbacks_that_fail)
+PLUGIN_UNIT(plugin_memory, size_callbacks_that_fail)
 {
-    plugin_bench b;
     quire_plugin_info info;
-    plugin_bench_begin(&b, &(tp_options){.sizes = {512, MIB, 0, 32}});
-    CHECK(plugin_bench_open(&b, 0, NULL));
-    b.tp->fail(&(tp_fault){.offset = 424, .call = 1, .status = TP_FAILED, .works = true});
-    CHECK_OK(quire_plugin_get_info(b.device, &info));
+    plugin_bench_begin(b, &(tp_options){.sizes = {512, MIB, 0, 32}});
+    CHECK(plugin_bench_open(b, 0, NULL));
+    b->tp->fail(&(tp_fault){.offset = 424, .call = 1, .status = TP_FAILED, .works = true});
+    CHECK_OK(quire_plugin_get_info(b->device, &info));
     CHECK_EQ(info.sizes.min_chunk, 1);
-    b.tp->fail(&(tp_fault){.offset = 448, .call = 1, .status = TP_WARNING});
-    CHECK_FAILS(quire_plugin_get_info(b.device, &info), QUIRE_ERROR_BACKEND_FAILURE);
+    b->tp->fail(&(tp_fault){.offset = 448, .call = 1, .status = TP_WARNING});
+    CHECK_FAILS(quire_plugin_get_info(b->device, &info), QUIRE_ERROR_BACKEND_FAILURE);
     CHECK_EQ(info.functions, 0);
-    plugin_bench_end(&b);
 }

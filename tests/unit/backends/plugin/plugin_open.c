@@ -113,12 +113,11 @@ UNIT(plugin_open, functions_that_are_not_required)
     can_open(&(tp_options){.absent = ~required});
 }
 
-UNIT(plugin_open, functions_are_told_by_name)
+PLUGIN_UNIT(plugin_open, functions_are_told_by_name)
 {
-    plugin_bench b;
-    plugin_bench_begin(&b, &(tp_options){.absent = TP_BIT(232) | TP_BIT(464)});
-    CHECK(plugin_bench_open(&b, 0, NULL));
-    uint64_t functions = info_of(b.device).functions;
+    plugin_bench_begin(b, &(tp_options){.absent = TP_BIT(232) | TP_BIT(464)});
+    CHECK(plugin_bench_open(b, 0, NULL));
+    uint64_t functions = info_of(b->device).functions;
     CHECK(!(functions & TP_BIT(232)) && !(functions & TP_BIT(464)));
     CHECK(functions & TP_BIT(216) && functions & TP_BIT(8) && functions & TP_BIT(456));
     CHECK_STR(quire_plugin_function_name(0), "initialize");
@@ -126,7 +125,6 @@ UNIT(plugin_open, functions_are_told_by_name)
     CHECK_STR(quire_plugin_function_name(57), "device_realloc_size");
     CHECK(!quire_plugin_function_name(18) && !quire_plugin_function_name(58));
     CHECK(!quire_plugin_function_name(64) && !quire_plugin_function_name(UINT32_MAX));
-    plugin_bench_end(&b);
 }
 
 static void fails_at(uint32_t offset, int32_t status, quire_result code, const char *part)
@@ -185,22 +183,20 @@ UNIT(plugin_open, devices_by_their_place_in_the_list)
 
 /* init_device turns logical numbers into physical ones; the next initialisation starts from the
    listed numbers. */
-UNIT(plugin_open, init_device_may_renumber)
+PLUGIN_UNIT(plugin_open, init_device_may_renumber)
 {
-    plugin_bench b;
-    plugin_bench_begin(&b, &(tp_options){.device_count = 2, .renumber = 100});
+    plugin_bench_begin(b, &(tp_options){.device_count = 2, .renumber = 100});
     for (int i = 0; i < 2; i++) {
         quire_device *device = NULL;
         CHECK_OK(quire_plugin_open(&(quire_plugin_options){.path = TEST_PLUGIN}, &device));
         CHECK_EQ(info_of(device).id, 103);
         CHECK_OK(quire_device_destroy(&device));
     }
-    CHECK(plugin_bench_open(&b, 1, NULL));
-    CHECK_EQ(info_of(b.devices[1]).id, 104);
-    quire_memory *m = plugin_bench_memory(&b, 1, 0, NULL);
+    CHECK(plugin_bench_open(b, 1, NULL));
+    CHECK_EQ(info_of(b->devices[1]).id, 104);
+    quire_memory *m = plugin_bench_memory(b, 1, 0, NULL);
     quire_allocation a;
     CHECK_OK(quire_allocate(m, &(quire_allocation_options){.size = 1, .zero = true}, &a));
-    plugin_bench_end(&b);
 }
 
 UNIT(plugin_open, kinds_are_those_with_both_functions)
@@ -251,21 +247,19 @@ static void *use(void *memory)
 }
 
 /* The plugin records every call on a thread with another current device; bench_end checks that. */
-UNIT(plugin_open, the_device_is_current_on_every_thread_that_calls)
+PLUGIN_UNIT(plugin_open, the_device_is_current_on_every_thread_that_calls)
 {
-    plugin_bench b;
     pthread_t threads[4];
-    plugin_bench_begin(&b, &(tp_options){.device_count = 2});
-    CHECK(plugin_bench_open(&b, 0, NULL) && plugin_bench_open(&b, 1, NULL));
+    plugin_bench_begin(b, &(tp_options){.device_count = 2});
+    CHECK(plugin_bench_open(b, 0, NULL) && plugin_bench_open(b, 1, NULL));
     for (uint32_t i = 0; i < 4; i++) {
-        quire_memory *m = plugin_bench_memory(&b, i % 2, 0, NULL);
+        quire_memory *m = plugin_bench_memory(b, i % 2, 0, NULL);
         CHECK_EQ(pthread_create(&threads[i], NULL, use, m), 0);
     }
-    use(b.memories[0]);
-    use(b.memories[1]);
+    use(b->memories[0]);
+    use(b->memories[1]);
     for (int i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
-    plugin_bench_end(&b);
 }
 
 /* With two devices each call saves and restores the thread's device. */
@@ -323,23 +317,21 @@ static bool child(plugin_bench *b, quire_allocation held)
 
 /* Every call of a forked child is refused, except destroying, which releases the records and does
    not call the plugin. */
-UNIT(plugin_open, a_forked_child_is_refused_and_can_end_everything)
+PLUGIN_UNIT_ON(plugin_open, a_forked_child_is_refused_and_can_end_everything,
+               plugin_bench_begin(b, NULL))
 {
-    plugin_bench b;
     quire_allocation held;
-    plugin_bench_begin(&b, NULL);
-    CHECK(plugin_bench_open(&b, 0, NULL));
-    quire_memory *memory = plugin_bench_memory(&b, 0, 0, NULL);
+    CHECK(plugin_bench_open(b, 0, NULL));
+    quire_memory *memory = plugin_bench_memory(b, 0, 0, NULL);
     CHECK(memory != NULL);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 100}, &held));
-    CHECK_OK(quire_stream_create(b.device, NULL, &b.streams[0]));
-    CHECK_OK(quire_free_on_stream(memory, held, b.streams[0]));
+    CHECK_OK(quire_stream_create(b->device, NULL, &b->streams[0]));
+    CHECK_OK(quire_free_on_stream(memory, held, b->streams[0]));
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 100}, &held));
     pid_t made = fork();
     CHECK(made >= 0);
     if (!made)
-        child_end(child(&b, held));
+        child_end(child(b, held));
     CHECK(child_was_well(made));
     CHECK_OK(quire_free(memory, held));
-    plugin_bench_end(&b);
 }

@@ -49,6 +49,13 @@ static void begin(world *w, const tp_options *options)
         in[i] = (unsigned char)(i * 7 + 1);
 }
 
+static void end(world *w)
+{
+    plugin_bench_end(&w->b);
+}
+
+#define CASE(name, begin) UNIT_ON(plugin_stream, name, world, w, begin, end)
+
 static quire_point write_on(world *w, int stream)
 {
     quire_point done;
@@ -66,65 +73,53 @@ static bool is_written(world *w)
 
 /* ---- points --------------------------------------------------------------------------------- */
 
-UNIT(plugin_stream, a_copy_is_done_when_its_point_has_passed)
+CASE(a_copy_is_done_when_its_point_has_passed, begin(w, NULL))
 {
-    world w;
-    begin(&w, NULL);
-    w.b.tp->hold(true);
-    quire_point done = write_on(&w, 0);
-    CHECK(done.stream == w.b.streams[0] && done.value);
-    CHECK(!has_passed(done) && !is_written(&w));
-    w.b.tp->hold(false);
+    w->b.tp->hold(true);
+    quire_point done = write_on(w, 0);
+    CHECK(done.stream == w->b.streams[0] && done.value);
+    CHECK(!has_passed(done) && !is_written(w));
+    w->b.tp->hold(false);
     CHECK(has_passed(done));
-    CHECK(is_written(&w));
-    CHECK(w.b.tp->calls(QUERY_EVENT) > 0 && !w.b.tp->calls(QUERY_STREAM));
-    plugin_bench_end(&w.b);
+    CHECK(is_written(w));
+    CHECK(w->b.tp->calls(QUERY_EVENT) > 0 && !w->b.tp->calls(QUERY_STREAM));
 }
 
-UNIT(plugin_stream, waiting_without_a_limit_sleeps_for_the_event)
+CASE(waiting_without_a_limit_sleeps_for_the_event, begin(w, NULL))
 {
-    world w;
-    begin(&w, NULL);
-    w.b.tp->hold(true);
-    quire_point first = write_on(&w, 0), last = write_on(&w, 0);
+    w->b.tp->hold(true);
+    quire_point first = write_on(w, 0), last = write_on(w, 0);
     CHECK_OK(quire_point_await(&first, QUIRE_FOREVER));
-    CHECK_EQ(w.b.tp->calls(WAIT_EVENT), 1);
-    CHECK(is_written(&w));
+    CHECK_EQ(w->b.tp->calls(WAIT_EVENT), 1);
+    CHECK(is_written(w));
     CHECK(!has_passed(last));
     CHECK_OK(quire_point_await(&last, QUIRE_FOREVER));
-    plugin_bench_end(&w.b);
 }
 
-UNIT(plugin_stream, waiting_with_a_limit_asks)
+CASE(waiting_with_a_limit_asks, begin(w, NULL))
 {
-    world w;
-    begin(&w, NULL);
-    w.b.tp->hold(true);
-    quire_point done = write_on(&w, 0);
+    w->b.tp->hold(true);
+    quire_point done = write_on(w, 0);
     CHECK_FAILS(quire_point_await(&done, 0), QUIRE_ERROR_BUSY);
     CHECK_FAILS(quire_point_await(&done, 2000000), QUIRE_ERROR_BUSY);
-    CHECK(w.b.tp->calls(QUERY_EVENT) < 60); /* nothing spins */
-    CHECK_EQ(w.b.tp->calls(WAIT_EVENT), 0);
-    w.b.tp->hold(false);
+    CHECK(w->b.tp->calls(QUERY_EVENT) < 60); /* nothing spins */
+    CHECK_EQ(w->b.tp->calls(WAIT_EVENT), 0);
+    w->b.tp->hold(false);
     CHECK_OK(quire_point_await(&done, 1000000000));
-    CHECK(is_written(&w));
-    plugin_bench_end(&w.b);
+    CHECK(is_written(w));
 }
 
-UNIT(plugin_stream, events_are_used_again)
+CASE(events_are_used_again, begin(w, NULL))
 {
-    world w;
-    begin(&w, NULL);
     for (int i = 0; i < 100; i++) {
-        quire_point done = write_on(&w, 0);
+        quire_point done = write_on(w, 0);
         CHECK_OK(quire_point_await(&done, QUIRE_FOREVER));
     }
-    CHECK(w.b.tp->calls(CREATE_EVENT) <= 2);
-    w.b.tp->hold(true);
+    CHECK(w->b.tp->calls(CREATE_EVENT) <= 2);
+    w->b.tp->hold(true);
     for (int i = 0; i < 100; i++)
-        write_on(&w, 1);
-    w.b.tp->hold(false);
-    plugin_bench_end(&w.b);
+        write_on(w, 1);
+    w->b.tp->hold(false);
 }
 
 /* Every combination of functions that can report that a point has passed. */
@@ -177,22 +172,19 @@ UNIT(plugin_stream, no_streams_without_a_way_to_wait)
 
 /* ---- order ---------------------------------------------------------------------------------- */
 
-UNIT(plugin_stream, one_stream_behind_another)
+CASE(one_stream_behind_another, begin(w, NULL))
 {
-    world w;
     quire_point first, last;
-    begin(&w, NULL);
-    w.b.tp->hold(true);
-    first = write_on(&w, 0);
-    CHECK_OK(quire_stream_wait(w.b.streams[1], &first));
-    CHECK_EQ(w.b.tp->calls(ORDER), 1);
-    CHECK_OK(quire_stream_mark(w.b.streams[1], &last));
-    CHECK(!is_written(&w));
+    w->b.tp->hold(true);
+    first = write_on(w, 0);
+    CHECK_OK(quire_stream_wait(w->b.streams[1], &first));
+    CHECK_EQ(w->b.tp->calls(ORDER), 1);
+    CHECK_OK(quire_stream_mark(w->b.streams[1], &last));
+    CHECK(!is_written(w));
     CHECK_OK(quire_point_await(&last, QUIRE_FOREVER));
-    CHECK(is_written(&w));
-    CHECK_OK(quire_stream_wait(w.b.streams[1], &first)); /* has passed */
-    CHECK_EQ(w.b.tp->calls(ORDER), 1);
-    plugin_bench_end(&w.b);
+    CHECK(is_written(w));
+    CHECK_OK(quire_stream_wait(w->b.streams[1], &first)); /* has passed */
+    CHECK_EQ(w->b.tp->calls(ORDER), 1);
 }
 
 UNIT(plugin_stream, order_that_the_plugin_has_not)
@@ -263,17 +255,14 @@ UNIT(plugin_stream, copies_of_every_way)
     there_and_back(TP_BIT(304) | TP_BIT(312) | TP_BIT(320) | TP_BIT(328), false);
 }
 
-UNIT(plugin_stream, fills_are_done_on_return)
+CASE(fills_are_done_on_return, begin(w, NULL))
 {
-    world w;
     quire_point done;
-    begin(&w, NULL);
-    CHECK_OK(quire_fill(w.memory, w.made,
-                        &(quire_fill_options){.size = SIZE, .value = 9, .stream = w.b.streams[0]},
+    CHECK_OK(quire_fill(w->memory, w->made,
+                        &(quire_fill_options){.size = SIZE, .value = 9, .stream = w->b.streams[0]},
                         &done));
-    CHECK(w.b.tp->look(w.address, out, SIZE));
+    CHECK(w->b.tp->look(w->address, out, SIZE));
     CHECK(out[0] == 9 && out[SIZE - 1] == 9);
-    plugin_bench_end(&w.b);
 }
 
 /* Like custom_cpu, Paddle's example: null streams and events, and no query functions. */
@@ -300,32 +289,30 @@ UNIT(plugin_stream, a_plugin_that_does_everything_at_once)
 }
 
 /* Two devices with a stream each. */
-UNIT(plugin_stream, a_copy_between_devices_on_either_stream)
+UNIT_ON(plugin_stream, a_copy_between_devices_on_either_stream, world, w, (void)w, end)
 {
-    world w;
     quire_stream *other = NULL;
     quire_allocation target;
-    begin(&w, &(tp_options){.device_count = 2});
-    CHECK(plugin_bench_open(&w.b, 1, NULL));
-    quire_memory *peer = plugin_bench_memory(&w.b, 1, 0, NULL);
+    begin(w, &(tp_options){.device_count = 2});
+    CHECK(plugin_bench_open(&w->b, 1, NULL));
+    quire_memory *peer = plugin_bench_memory(&w->b, 1, 0, NULL);
     CHECK_OK(quire_allocate(peer, &(quire_allocation_options){.size = SIZE}, &target));
-    CHECK_OK(quire_stream_create(w.b.devices[1], NULL, &other));
-    quire_stream *streams[] = {w.b.streams[0], other};
-    CHECK_OK(quire_write(w.memory, w.made, 0, in, SIZE));
+    CHECK_OK(quire_stream_create(w->b.devices[1], NULL, &other));
+    quire_stream *streams[] = {w->b.streams[0], other};
+    CHECK_OK(quire_write(w->memory, w->made, 0, in, SIZE));
     for (int i = 0; i < 2; i++) {
         quire_point done;
         const quire_copy_options options = {.to = {.memory = peer, .allocation = target},
-                                            .from = {.memory = w.memory, .allocation = w.made},
+                                            .from = {.memory = w->memory, .allocation = w->made},
                                             .size = SIZE};
         CHECK_OK(quire_fill(peer, target, &(quire_fill_options){.size = SIZE}, NULL));
         CHECK_OK(copy_on_stream(streams[i], &options, &done));
         CHECK_OK(quire_point_await(&done, QUIRE_FOREVER));
-        CHECK_EQ(w.b.tp->calls(328), i + 1);
+        CHECK_EQ(w->b.tp->calls(328), i + 1);
         CHECK_OK(quire_read(peer, target, 0, out, SIZE));
         CHECK(!memcmp(in, out, SIZE));
     }
     CHECK_OK(quire_stream_destroy(&other));
-    plugin_bench_end(&w.b);
 }
 
 /* ---- streams of the caller's ---------------------------------------------------------------- */
@@ -349,9 +336,8 @@ static void *function_at(uint32_t offset)
     return function;
 }
 
-UNIT(plugin_stream, a_stream_that_exists_is_taken_and_left)
+UNIT_ON(plugin_stream, a_stream_that_exists_is_taken_and_left, world, w, (void)w, end)
 {
-    world w;
     quire_stream *wrapped = NULL;
     void *own = NULL, *told = NULL;
     int32_t device = 3;
@@ -359,20 +345,19 @@ UNIT(plugin_stream, a_stream_that_exists_is_taken_and_left)
     void *functions[] = {function_at(CREATE_STREAM), function_at(64)};
     memcpy(&create, &functions[0], sizeof create);
     memcpy(&destroy, &functions[1], sizeof destroy);
-    begin(&w, NULL);
+    begin(w, NULL);
     CHECK_EQ(create(&device, &own), 0);
-    CHECK_OK(quire_plugin_stream_wrap(w.b.device, own, "mine", &wrapped));
+    CHECK_OK(quire_plugin_stream_wrap(w->b.device, own, "mine", &wrapped));
     CHECK_OK(quire_plugin_get_stream(wrapped, &told));
     CHECK(told == own);
-    CHECK_OK(quire_plugin_get_stream(w.b.streams[0], &told));
+    CHECK_OK(quire_plugin_get_stream(w->b.streams[0], &told));
     CHECK(told && told != own);
-    quire_stream *before = w.b.streams[0];
-    w.b.streams[0] = wrapped;
-    quire_point done = write_on(&w, 0);
+    quire_stream *before = w->b.streams[0];
+    w->b.streams[0] = wrapped;
+    quire_point done = write_on(w, 0);
     CHECK_OK(quire_point_await(&done, QUIRE_FOREVER));
-    CHECK(is_written(&w));
-    w.b.streams[0] = before;
+    CHECK(is_written(w));
+    w->b.streams[0] = before;
     CHECK_OK(quire_stream_destroy(&wrapped));
     CHECK_EQ(destroy(&device, own), 0); /* it was still there */
-    plugin_bench_end(&w.b);
 }

@@ -54,34 +54,30 @@ static uint64_t native_address(const vulkan_bench *b, VkBuffer buffer)
 
 /* ---- ranges --------------------------------------------------------------------------------- */
 
-UNIT(vulkan_address, ranges_have_the_address_of_their_place_in_the_page)
+VULKAN_UNIT_IN(vulkan_address, ranges_have_the_address_of_their_place_in_the_page,
+               begin(b, 0, NULL))
 {
-    vulkan_bench b;
     quire_vulkan_range range;
-    quire_memory *memory = begin(&b, 0, NULL);
     for (int i = 0; i < 20; i++) {
         quire_allocation a = allocate(memory);
         uint64_t address = address_of(memory, a);
         CHECK_OK(quire_vulkan_page_buffer(memory, a, &range));
         CHECK(address != 0);
         CHECK_EQ(address, range.address);
-        CHECK_EQ(address, native_address(&b, range.buffer) + range.buffer_offset);
+        CHECK_EQ(address, native_address(b, range.buffer) + range.buffer_offset);
     }
-    CHECK_EQ(fv_live(b.driver, FV_BUFFER), 1);
-    vulkan_bench_end(&b);
+    CHECK_EQ(fv_live(b->driver, FV_BUFFER), 1);
 }
 
 /* No buffer can cover a shared page if the driver requires a dedicated page for each. */
-UNIT(vulkan_address, a_page_that_no_buffer_can_cover_has_no_address)
+VULKAN_UNIT_IN(vulkan_address, a_page_that_no_buffer_can_cover_has_no_address,
+               begin(b, FV_REQUIRE_DEDICATED, NULL))
 {
-    vulkan_bench b;
     quire_vulkan_range range;
-    quire_memory *memory = begin(&b, FV_REQUIRE_DEDICATED, NULL);
     quire_allocation raw = allocate(memory);
     CHECK_EQ(address_of(memory, raw), 0);
     CHECK_FAILS(quire_vulkan_page_buffer(memory, raw, &range), QUIRE_ERROR_UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "requires a dedicated page");
-    vulkan_bench_end(&b);
 }
 
 /* A memory that finds addresses queries each page when it is made, or the buffer that it is
@@ -113,18 +109,15 @@ UNIT(vulkan_address, reported_addresses_are_found)
 }
 
 /* The first query creates the buffer over the page. Later ones make no call. */
-UNIT(vulkan_address, a_page_is_asked_once)
+VULKAN_UNIT_IN(vulkan_address, a_page_is_asked_once, begin(b, 0, NULL))
 {
-    vulkan_bench b;
-    quire_memory *memory = begin(&b, 0, NULL);
     quire_allocation a = allocate(memory), another = allocate(memory);
-    fv_reset_counters(b.driver);
+    fv_reset_counters(b->driver);
     CHECK(address_of(memory, a) != 0);
-    CHECK_EQ(fv_calls(b.driver, NULL), 4);
-    fv_reset_counters(b.driver);
+    CHECK_EQ(fv_calls(b->driver, NULL), 4);
+    fv_reset_counters(b->driver);
     CHECK(address_of(memory, another) > address_of(memory, a));
-    CHECK_EQ(fv_calls(b.driver, NULL), 0);
-    vulkan_bench_end(&b);
+    CHECK_EQ(fv_calls(b->driver, NULL), 0);
 }
 
 /* A page has an address if the device has the feature: then the driver is queried. */
@@ -148,14 +141,12 @@ UNIT(vulkan_address, every_layout_tells_one_where_the_feature_is)
     CHECK(with && without);
 }
 
-UNIT(vulkan_address, there_is_none_where_page_buffers_are_of_another_usage)
+VULKAN_UNIT(vulkan_address, there_is_none_where_page_buffers_are_of_another_usage)
 {
-    vulkan_bench b;
     const quire_vulkan_settings settings = {.page_usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
-    quire_memory *memory = begin(&b, 0, &settings);
+    quire_memory *memory = begin(b, 0, &settings);
     CHECK_EQ(address_of(memory, allocate(memory)), 0);
-    CHECK_EQ(fv_live(b.driver, FV_BUFFER), 0);
-    vulkan_bench_end(&b);
+    CHECK_EQ(fv_live(b->driver, FV_BUFFER), 0);
 }
 
 /* ---- objects -------------------------------------------------------------------------------- */
@@ -247,31 +238,29 @@ UNIT(vulkan_address, a_driver_without_memory_tells_it_later)
 
 /* With this flag some memory types hold no buffers. If no buffer can be created none is tried
    again. */
-UNIT(vulkan_address, a_page_that_holds_no_buffers_is_tried_once)
+VULKAN_UNIT_ON(vulkan_address, a_page_that_holds_no_buffers_is_tried_once,
+               vulkan_bench_start(b, NULL, FV_FEW_TYPES))
 {
     uint32_t tried = 0;
-    vulkan_bench b;
     quire_device_info info;
-    vulkan_bench_start(&b, NULL, FV_FEW_TYPES);
-    CHECK_OK(quire_device_get_info(b.device, &info));
+    CHECK_OK(quire_device_get_info(b->device, &info));
     for (uint32_t kind = 0; kind < info.kind_count; kind++) {
         quire_memory *memory = NULL;
         quire_allocation a;
         quire_memory_options options = {.kind.mask = UINT32_C(1) << kind,
                                         .pages = {.page_size = 1024 * KIB}};
-        if (quire_memory_create(b.device, &options, &memory))
+        if (quire_memory_create(b->device, &options, &memory))
             continue;
         if (!quire_allocate(memory, &(quire_allocation_options){.size = 1000}, &a) &&
             !address_of(memory, a)) {
-            fv_reset_counters(b.driver);
+            fv_reset_counters(b->driver);
             CHECK_EQ(address_of(memory, a), 0);
-            CHECK_EQ(fv_calls(b.driver, NULL), 0);
+            CHECK_EQ(fv_calls(b->driver, NULL), 0);
             tried++;
         }
         quire_memory_destroy_all(&memory);
     }
     CHECK(tried > 0);
-    vulkan_bench_end(&b);
 }
 
 /* ---- threads -------------------------------------------------------------------------------- */
@@ -292,13 +281,11 @@ static void *ask(void *user)
     return NULL;
 }
 
-UNIT(vulkan_address, threads_that_ask_together_are_told_the_same)
+VULKAN_UNIT_IN(vulkan_address, threads_that_ask_together_are_told_the_same, begin(b, 0, NULL))
 {
-    vulkan_bench b;
     quire_allocation made[PAGES];
     pthread_t threads[THREADS];
     asking all[THREADS];
-    quire_memory *memory = begin(&b, 0, NULL);
     for (int i = 0; i < PAGES; i++)
         CHECK_OK(quire_allocate(
             memory, &(quire_allocation_options){.size = 1000, .dedicated = true}, &made[i]));
@@ -313,6 +300,5 @@ UNIT(vulkan_address, threads_that_ask_together_are_told_the_same)
         for (int j = 1; j < THREADS; j++)
             CHECK_EQ(all[j].told[i], all[0].told[i]);
     }
-    CHECK_EQ(fv_live(b.driver, FV_BUFFER), PAGES);
-    vulkan_bench_end(&b);
+    CHECK_EQ(fv_live(b->driver, FV_BUFFER), PAGES);
 }

@@ -36,63 +36,55 @@ static void begin(vulkan_bench *b, uint32_t flags)
     vulkan_bench_start(b, NULL, flags);
 }
 
-UNIT(vulkan_chain, every_page_has_the_callers_behind_those_of_quire)
+VULKAN_UNIT_ON(vulkan_chain, every_page_has_the_callers_behind_those_of_quire, begin(b, 0))
 {
     const quire_memory_options options = {.pages = {.page_size = 65536}};
-    vulkan_bench b;
-    begin(&b, 0);
-    quire_memory *memory = make(&b, &options, &OURS);
+    quire_memory *memory = make(b, &options, &OURS);
     for (int i = 0; i < 5; i++) {
         quire_allocation made;
         CHECK_OK(quire_allocate(
             memory, &(quire_allocation_options){.size = 50000, .dedicated = i > 3}, &made));
-        fv_memory_info page = vulkan_bench_page(&b, memory, made);
+        fv_memory_info page = vulkan_bench_page(b, memory, made);
         CHECK_EQ(page.links[page.link_count - 1], CAPTURE);
         CHECK(has(&page, FLAGS) && has(&page, PRIORITY));
     }
-    vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_chain, so_have_pages_that_are_tied_and_exported)
+VULKAN_UNIT_ON(vulkan_chain, so_have_pages_that_are_tied_and_exported,
+               begin(b, FV_REQUIRE_DEDICATED))
 {
     const quire_intent shared = QUIRE_INTENT_EXPORT;
     const VkBufferCreateInfo info = VULKAN_BUFFER(1000, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
     quire_allocation made;
     quire_buffer buffer;
-    vulkan_bench b;
-    begin(&b, FV_REQUIRE_DEDICATED);
-    quire_memory *memory = make(&b, &(quire_memory_options){.kind.intent = shared}, &OURS);
+    quire_memory *memory = make(b, &(quire_memory_options){.kind.intent = shared}, &OURS);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1}, &made));
-    fv_memory_info page = vulkan_bench_page(&b, memory, made);
+    fv_memory_info page = vulkan_bench_page(b, memory, made);
     CHECK(has(&page, EXPORT) && has(&page, CAPTURE) && !has(&page, DEDICATED));
-    memory = make(&b, NULL, &OURS);
+    memory = make(b, NULL, &OURS);
     CHECK_OK(quire_vulkan_buffer_create(memory, &info, NULL, &buffer));
-    page = vulkan_bench_page(&b, memory, buffer.allocation);
+    page = vulkan_bench_page(b, memory, buffer.allocation);
     CHECK(has(&page, CAPTURE));
     CHECK_EQ(has(&page, DEDICATED), page.dedicated);
-    vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_chain, without_one_pages_are_as_ever)
+VULKAN_UNIT_ON(vulkan_chain, without_one_pages_are_as_ever, begin(b, 0))
 {
     quire_allocation made;
-    vulkan_bench b;
-    begin(&b, 0);
     quire_memory *memory = NULL;
-    CHECK_OK(quire_vulkan_memory_create(b.device, NULL, NULL, &memory));
-    b.memories[b.memory_count++] = memory;
+    CHECK_OK(quire_vulkan_memory_create(b->device, NULL, NULL, &memory));
+    b->memories[b->memory_count++] = memory;
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1}, &made));
-    fv_memory_info with = vulkan_bench_page(&b, memory, made);
-    memory = vulkan_bench_memory(&b, NULL);
+    fv_memory_info with = vulkan_bench_page(b, memory, made);
+    memory = vulkan_bench_memory(b, NULL);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1}, &made));
-    fv_memory_info without = vulkan_bench_page(&b, memory, made);
+    fv_memory_info without = vulkan_bench_page(b, memory, made);
     CHECK_EQ(with.link_count, 2);
     CHECK_EQ(without.link_count, 2);
     CHECK(!has(&with, CAPTURE) && !has(&without, CAPTURE));
-    vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_chain, what_quire_chains_itself_and_doubles_are_refused)
+VULKAN_UNIT_ON(vulkan_chain, what_quire_chains_itself_and_doubles_are_refused, begin(b, 0))
 {
     static const VkStructureType refused[] = {
         FLAGS,
@@ -104,37 +96,31 @@ UNIT(vulkan_chain, what_quire_chains_itself_and_doubles_are_refused)
         VK_STRUCTURE_TYPE_IMPORT_MEMORY_WIN32_HANDLE_INFO_KHR,
         CAPTURE, /* twice */
     };
-    vulkan_bench b;
-    begin(&b, 0);
-    uint64_t blocks = b.host_memory.blocks;
+    uint64_t blocks = b->host_memory.blocks;
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         VkBaseInStructure second = {.sType = refused[i]};
         VkBaseInStructure first = {.sType = CAPTURE, .pNext = &second};
         const quire_vulkan_memory_options own = {.next = &first};
-        quire_memory *memory = (quire_memory *)&b;
-        CHECK_FAILS(quire_vulkan_memory_create(b.device, NULL, &own, &memory),
+        quire_memory *memory = (quire_memory *)b;
+        CHECK_FAILS(quire_vulkan_memory_create(b->device, NULL, &own, &memory),
                     QUIRE_ERROR_INVALID_ARGUMENT);
         CHECK_HAS(quire_last_error(),
                   refused[i] == CAPTURE ? "chained twice" : "quire chains its own Vk");
         CHECK(memory == NULL);
     }
-    CHECK_EQ(b.host_memory.blocks, blocks);
-    vulkan_bench_end(&b);
+    CHECK_EQ(b->host_memory.blocks, blocks);
 }
 
-UNIT(vulkan_chain, unknown_fields_and_other_errors_are_those_of_memories)
+VULKAN_UNIT_ON(vulkan_chain, unknown_fields_and_other_errors_are_those_of_memories, begin(b, 0))
 {
     quire_memory *memory = NULL;
-    vulkan_bench b;
-    begin(&b, 0);
     for (int i = 0; i < 4; i++) {
         quire_vulkan_memory_options own = {.next = NULL};
         own.unused[i] = 1;
-        CHECK_FAILS(quire_vulkan_memory_create(b.device, NULL, &own, &memory),
+        CHECK_FAILS(quire_vulkan_memory_create(b->device, NULL, &own, &memory),
                     QUIRE_ERROR_INVALID_ARGUMENT);
     }
-    CHECK_FAILS(quire_vulkan_memory_create(b.device, &(quire_memory_options){.kind.mask = 1u << 31},
-                                           NULL, &memory),
+    CHECK_FAILS(quire_vulkan_memory_create(
+                    b->device, &(quire_memory_options){.kind.mask = 1u << 31}, NULL, &memory),
                 QUIRE_ERROR_UNSUPPORTED);
-    vulkan_bench_end(&b);
 }

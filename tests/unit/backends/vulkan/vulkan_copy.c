@@ -35,6 +35,13 @@ static void begin(world *w)
     fv_reset_counters(w->b.driver);
 }
 
+static void end(world *w)
+{
+    vulkan_bench_end(&w->b);
+}
+
+#define CASE(name, begin) UNIT_ON(vulkan_copy, name, world, w, begin, end)
+
 static void expect_models(world *w)
 {
     static unsigned char found[SIZE];
@@ -117,65 +124,56 @@ UNIT(vulkan_copy, host_rows_are_packed_into_the_ring)
     }
 }
 
-UNIT(vulkan_copy, it_says_that_it_stages)
+CASE(it_says_that_it_stages, begin(w))
 {
-    static world w;
     quire_copy_path path;
-    begin(&w);
-    CHECK_OK(quire_copy_get_path(w.memory, NULL, &path));
+    CHECK_OK(quire_copy_get_path(w->memory, NULL, &path));
     CHECK_EQ(path, QUIRE_COPY_STAGED);
-    CHECK_OK(quire_copy_get_path(w.memory, w.memory, &path));
+    CHECK_OK(quire_copy_get_path(w->memory, w->memory, &path));
     CHECK_EQ(path, QUIRE_COPY_DIRECT);
-    vulkan_bench_end(&w.b);
 }
 
 /* ---- images --------------------------------------------------------------------------------- */
 
-UNIT(vulkan_copy, regions_of_linear_images_are_rows)
+CASE(regions_of_linear_images_are_rows, begin(w))
 {
     enum { SIDE = 40, TEXEL = 4 };
     static unsigned char model[SIDE * SIDE * TEXEL], found[SIDE * SIDE * TEXEL];
-    static world w;
     quire_image image;
-    begin(&w);
     CHECK_OK(quire_image_create(
-        w.memory,
+        w->memory,
         &(quire_image_options){.width = SIDE,
                                .height = SIDE,
                                .channel_count = 4,
                                .tiling = QUIRE_TILING_LINEAR,
                                .usage = QUIRE_USAGE_TRANSFER_SOURCE | QUIRE_USAGE_TRANSFER_TARGET},
         &image));
-    CHECK_OK(quire_lluvia_image_set_layout(w.memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
+    CHECK_OK(quire_lluvia_image_set_layout(w->memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
                                            VK_IMAGE_LAYOUT_GENERAL));
     for (size_t i = 0; i < sizeof model; i++)
         model[i] = (unsigned char)(i * 11);
-    CHECK_OK(quire_image_write(w.memory, image, NULL, model, 0, 0));
+    CHECK_OK(quire_image_write(w->memory, image, NULL, model, 0, 0));
     const quire_image_region part = {.x = 5, .y = 7, .width = 20, .height = 11};
-    CHECK_OK(quire_image_write(w.memory, image, &part, w.models[0], 200, 0));
+    CHECK_OK(quire_image_write(w->memory, image, &part, w->models[0], 200, 0));
     for (int y = 0; y < 11; y++)
-        memcpy(model + ((7 + y) * SIDE + 5) * TEXEL, w.models[0] + y * 200, 20 * TEXEL);
-    CHECK_OK(quire_image_read(w.memory, image, NULL, found, 0, 0));
+        memcpy(model + ((7 + y) * SIDE + 5) * TEXEL, w->models[0] + y * 200, 20 * TEXEL);
+    CHECK_OK(quire_image_read(w->memory, image, NULL, found, 0, 0));
     CHECK(!memcmp(found, model, sizeof model));
     memset(found, 0, sizeof found);
-    CHECK_OK(quire_lluvia_image_read(w.memory, image, VK_IMAGE_LAYOUT_GENERAL, found,
+    CHECK_OK(quire_lluvia_image_read(w->memory, image, VK_IMAGE_LAYOUT_GENERAL, found,
                                      sizeof found)); /* the driver sees the same */
     CHECK(!memcmp(found, model, sizeof model));
-    vulkan_bench_end(&w.b);
 }
 
-UNIT(vulkan_copy, texels_in_the_drivers_order_are_not_rows)
+CASE(texels_in_the_drivers_order_are_not_rows, begin(w))
 {
-    static world w;
     quire_image image;
     char bytes[100];
-    begin(&w);
     CHECK_OK(
-        quire_image_create(w.memory, &(quire_image_options){.width = 10, .height = 10}, &image));
-    CHECK_FAILS(quire_image_write(w.memory, image, NULL, bytes, 0, 0), QUIRE_ERROR_UNSUPPORTED);
+        quire_image_create(w->memory, &(quire_image_options){.width = 10, .height = 10}, &image));
+    CHECK_FAILS(quire_image_write(w->memory, image, NULL, bytes, 0, 0), QUIRE_ERROR_UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "quire_lluvia_image_write");
-    CHECK_FAILS(quire_image_read(w.memory, image, NULL, bytes, 0, 0), QUIRE_ERROR_UNSUPPORTED);
-    vulkan_bench_end(&w.b);
+    CHECK_FAILS(quire_image_read(w->memory, image, NULL, bytes, 0, 0), QUIRE_ERROR_UNSUPPORTED);
 }
 
 /* ---- what cannot be waited for --------------------------------------------------------------- */

@@ -49,14 +49,12 @@ static void use(quire_memory *memory, quire_allocation a)
     CHECK_OK(quire_free(memory, other));
 }
 
-UNIT(vulkan_copy_usage, the_buffer_over_a_page_has_the_transfer_usages)
+VULKAN_UNIT_IN(vulkan_copy_usage, the_buffer_over_a_page_has_the_transfer_usages,
+               begin(b, 0, STORAGE))
 {
-    vulkan_bench b;
     quire_allocation a;
-    quire_memory *memory = begin(&b, 0, STORAGE);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 128}, &a));
     use(memory, a);
-    vulkan_bench_end(&b);
 }
 
 UNIT(vulkan_copy_usage, buffers_of_quire_can_be_copied_whatever_their_usage)
@@ -164,22 +162,21 @@ UNIT(vulkan_copy_usage, a_placed_buffer_is_copied_where_its_usage_is_known_or_no
 }
 
 /* The page is larger than the buffer: a fill ends with the buffer. */
-UNIT(vulkan_copy_usage, zeros_end_with_the_buffer_of_a_dedicated_page)
+VULKAN_UNIT(vulkan_copy_usage, zeros_end_with_the_buffer_of_a_dedicated_page)
 {
     const VkBufferCreateInfo info = VULKAN_BUFFER(126, STORAGE);
-    vulkan_bench b;
     quire_buffer buffer;
-    quire_memory *memory = begin(&b, PREFERENCES[REQUIRES] | FV_DIRTY, 0);
+    quire_memory *memory = begin(b, PREFERENCES[REQUIRES] | FV_DIRTY, 0);
     CHECK_OK(quire_buffer_create(
         memory, &(quire_buffer_options){.size = 1001, .usage = QUIRE_USAGE_STORAGE, .zero = true},
         &buffer));
     CHECK_OK(quire_vulkan_buffer_create(memory, &info, &(quire_vulkan_object_options){.zero = true},
                                         &buffer));
-    vulkan_bench_end(&b);
 }
 
 /* The bytes of a linear image are copied through the buffer over its page. */
-UNIT(vulkan_copy_usage, a_linear_image_of_a_create_info_is_in_a_shared_page)
+VULKAN_UNIT_IN(vulkan_copy_usage, a_linear_image_of_a_create_info_is_in_a_shared_page,
+               begin(b, FV_PREFER_DEDICATED, 0))
 {
     const VkImageCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
@@ -192,10 +189,7 @@ UNIT(vulkan_copy_usage, a_linear_image_of_a_create_info_is_in_a_shared_page)
         .tiling = VK_IMAGE_TILING_LINEAR,
         .usage = VK_IMAGE_USAGE_SAMPLED_BIT,
     };
-    vulkan_bench b;
     quire_image image;
-    quire_memory *memory = begin(&b, FV_PREFER_DEDICATED, 0);
     CHECK_OK(quire_vulkan_image_create(memory, &info, NULL, &image));
     use(memory, image.allocation);
-    vulkan_bench_end(&b);
 }

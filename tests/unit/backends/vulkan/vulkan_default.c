@@ -233,23 +233,20 @@ UNIT(vulkan_default, intents_and_host_access_choose_as_for_a_memory)
 }
 
 /* Kinds of features that are not enabled are the best, and are left. */
-UNIT(vulkan_default, a_kind_that_the_device_cannot_use_is_skipped)
+VULKAN_UNIT_ON(vulkan_default, a_kind_that_the_device_cannot_use_is_skipped, begin(b))
 {
-    vulkan_bench b;
     quire_memory *memory = NULL;
     quire_memory_info info;
     quire_buffer made;
-    begin(&b);
     const quire_kind_request choice = {.required = QUIRE_DEVICE_LOCAL,
                                        .preferred = QUIRE_DEVICE_COHERENT | QUIRE_DEVICE_UNCACHED};
     uint32_t best = 0;
-    CHECK_OK(quire_device_choose_kind(b.device, &choice, &best));
-    CHECK_OK(quire_vulkan_device_buffer_create(b.device, &choice, &BUFFER, NULL, &memory, &made));
+    CHECK_OK(quire_device_choose_kind(b->device, &choice, &best));
+    CHECK_OK(quire_vulkan_device_buffer_create(b->device, &choice, &BUFFER, NULL, &memory, &made));
     CHECK_OK(quire_memory_get_info(memory, &info));
     CHECK(info.kind != best);
     CHECK(!(info.flags & QUIRE_DEVICE_COHERENT));
-    CHECK_EQ(fv_calls(b.driver, "vkCreateBuffer"), 1);
-    vulkan_bench_end(&b);
+    CHECK_EQ(fv_calls(b->driver, "vkCreateBuffer"), 1);
 }
 
 /* ---- a list of memories ------------------------------------------------------------------- */
@@ -284,29 +281,27 @@ UNIT(vulkan_default, the_first_memory_with_room_holds_the_object)
     }
 }
 
-UNIT(vulkan_default, memories_of_kinds_that_cannot_hold_the_object_are_skipped)
+VULKAN_UNIT_ON(vulkan_default, memories_of_kinds_that_cannot_hold_the_object_are_skipped,
+               vulkan_bench_start(b, NULL, FV_FEW_TYPES))
 {
-    vulkan_bench b;
     quire_device_info info;
     quire_requirements needs;
     quire_memory *both[2];
     quire_buffer made;
     uint32_t chosen = 77, wrong = 0;
-    vulkan_bench_start(&b, NULL, FV_FEW_TYPES);
-    CHECK_OK(quire_device_get_info(b.device, &info));
-    CHECK_OK(quire_vulkan_buffer_requirements(b.device, &BUFFER, &needs));
+    CHECK_OK(quire_device_get_info(b->device, &info));
+    CHECK_OK(quire_vulkan_buffer_requirements(b->device, &BUFFER, &needs));
     while (needs.kind_mask >> wrong & 1)
         wrong++;
     CHECK(wrong < info.kind_count);
-    both[0] = vulkan_bench_memory(&b, &(quire_memory_options){.kind.mask = UINT32_C(1) << wrong});
-    both[1] = vulkan_bench_memory(&b, &(quire_memory_options){.kind.mask = needs.kind_mask,
-                                                              .kind.required = QUIRE_DEVICE_LOCAL});
+    both[0] = vulkan_bench_memory(b, &(quire_memory_options){.kind.mask = UINT32_C(1) << wrong});
+    both[1] = vulkan_bench_memory(b, &(quire_memory_options){.kind.mask = needs.kind_mask,
+                                                             .kind.required = QUIRE_DEVICE_LOCAL});
     CHECK_OK(quire_vulkan_buffer_create_fallback(both, 2, &BUFFER, NULL, &chosen, &made));
     CHECK_EQ(chosen, 1);
     CHECK_FAILS(quire_vulkan_buffer_create_fallback(both, 1, &BUFFER, NULL, &chosen, &made),
                 QUIRE_ERROR_UNSUPPORTED);
-    CHECK_EQ(fv_live(b.driver, FV_BUFFER), 1);
-    vulkan_bench_end(&b);
+    CHECK_EQ(fv_live(b->driver, FV_BUFFER), 1);
 }
 
 /* An object of one device is not used on another one. */
@@ -367,22 +362,20 @@ UNIT(vulkan_default, objects_reuse_ranges_in_the_order_of_a_stream)
     }
 }
 
-UNIT(vulkan_default, placed_objects_reuse_ranges_too)
+VULKAN_UNIT_ON(vulkan_default, placed_objects_reuse_ranges_too, begin(b))
 {
-    vulkan_bench b;
     quire_stream *stream = NULL;
     quire_buffer made;
     quire_allocation_info first, again;
-    begin(&b);
-    fv_allow(b.driver, "fv-overlap"); /* likewise */
-    quire_memory *memory = vulkan_bench_memory(&b, NULL);
-    const quire_vulkan_handles handles = vulkan_bench_handles(&b);
+    fv_allow(b->driver, "fv-overlap"); /* likewise */
+    quire_memory *memory = vulkan_bench_memory(b, NULL);
+    const quire_vulkan_handles handles = vulkan_bench_handles(b);
     PFN_vkCreateBuffer create_native = VULKAN_CALL(handles, vkCreateBuffer);
     PFN_vkDestroyBuffer destroy_native = VULKAN_CALL(handles, vkDestroyBuffer);
     VkBuffer native[2];
     for (int i = 0; i < 2; i++)
         CHECK_EQ(create_native(handles.device, &BUFFER, NULL, &native[i]), 0);
-    CHECK_OK(quire_stream_create(b.device, NULL, &stream));
+    CHECK_OK(quire_stream_create(b->device, NULL, &stream));
     quire_vulkan_object_options options = {.stream = stream, .info = &first};
     CHECK_OK(quire_vulkan_buffer_place(memory, native[0], &options, &made));
     CHECK_OK(quire_free_on_stream(memory, made.allocation, stream));
@@ -394,19 +387,16 @@ UNIT(vulkan_default, placed_objects_reuse_ranges_too)
     for (int i = 0; i < 2; i++)
         destroy_native(handles.device, native[i], NULL);
     finish_and_end(&stream, memory);
-    vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_default, wrong_options_are_refused_and_the_information_is_zeroed)
+VULKAN_UNIT_ON(vulkan_default, wrong_options_are_refused_and_the_information_is_zeroed, begin(b))
 {
-    vulkan_bench b;
     quire_memory *memory = NULL, *own;
     quire_buffer made;
     quire_image image;
     quire_allocation_info info;
     uint32_t chosen;
-    begin(&b);
-    own = vulkan_bench_memory(&b, NULL);
+    own = vulkan_bench_memory(b, NULL);
     for (int i = 0; i < 2; i++) {
         quire_vulkan_object_options bad = {.info = &info};
         bad.unused[i] = 1;
@@ -415,7 +405,7 @@ UNIT(vulkan_default, wrong_options_are_refused_and_the_information_is_zeroed)
                     QUIRE_ERROR_INVALID_ARGUMENT);
         CHECK_EQ(info.size, 0);
         CHECK_FAILS(
-            quire_vulkan_device_buffer_create(b.device, NULL, &BUFFER, &bad, &memory, &made),
+            quire_vulkan_device_buffer_create(b->device, NULL, &BUFFER, &bad, &memory, &made),
             QUIRE_ERROR_INVALID_ARGUMENT);
         CHECK_FAILS(quire_vulkan_image_create_fallback(&own, 1, &IMAGE, &bad, &chosen, &image),
                     QUIRE_ERROR_INVALID_ARGUMENT);
@@ -425,22 +415,22 @@ UNIT(vulkan_default, wrong_options_are_refused_and_the_information_is_zeroed)
     empty.size = 0;
     huge.size = UINT64_C(3) << 30;
     for (uint32_t heap = 0; heap < 3; heap++)
-        fv_set_capacity(b.driver, 0, heap, 4096);
+        fv_set_capacity(b->driver, 0, heap, 4096);
     const quire_vulkan_object_options options = {.info = &info};
     memset(&info, 0xaa, sizeof info);
     CHECK_FAILS(
-        quire_vulkan_device_buffer_create(b.device, NULL, &sparse, &options, &memory, &made),
+        quire_vulkan_device_buffer_create(b->device, NULL, &sparse, &options, &memory, &made),
         QUIRE_ERROR_UNSUPPORTED);
     CHECK_EQ(info.size, 0);
-    CHECK_FAILS(quire_vulkan_device_buffer_create(b.device, NULL, &empty, &options, &memory, &made),
-                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(
+        quire_vulkan_device_buffer_create(b->device, NULL, &empty, &options, &memory, &made),
+        QUIRE_ERROR_INVALID_ARGUMENT);
     memset(&info, 0xaa, sizeof info);
-    CHECK_FAILS(quire_vulkan_device_buffer_create(b.device, NULL, &huge, &options, &memory, &made),
+    CHECK_FAILS(quire_vulkan_device_buffer_create(b->device, NULL, &huge, &options, &memory, &made),
                 QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     CHECK_EQ(info.size, 0);
     CHECK(!memory && !made.allocation.id);
-    fv_forget(b.driver);
-    vulkan_bench_end(&b);
+    fv_forget(b->driver);
 }
 
 /* ---- threads ------------------------------------------------------------------------------ */
@@ -467,16 +457,14 @@ static void churn(void *user)
     }
 }
 
-UNIT(vulkan_default, threads_share_the_default_memories)
+VULKAN_UNIT_ON(vulkan_default, threads_share_the_default_memories, begin(b))
 {
-    vulkan_bench b;
     crew c;
     worker workers[4];
-    begin(&b);
-    fv_set_capacity(b.driver, 0, 0, 2048 * KIB);
+    fv_set_capacity(b->driver, 0, 0, 2048 * KIB);
     crew_start(&c, 4);
     for (uint32_t i = 0; i < 4; i++) {
-        workers[i] = (worker){.b = &b, .number = i};
+        workers[i] = (worker){.b = b, .number = i};
         crew_tell(&c, i + 1, churn, &workers[i]);
     }
     for (uint32_t i = 0; i < 4; i++)
@@ -486,7 +474,6 @@ UNIT(vulkan_default, threads_share_the_default_memories)
         CHECK_EQ(workers[i].wrong, 0);
         CHECK_EQ(workers[i].made, 400);
     }
-    CHECK_EQ(fv_live(b.driver, FV_BUFFER), 0);
-    CHECK_EQ(fv_live(b.driver, FV_IMAGE), 0);
-    vulkan_bench_end(&b);
+    CHECK_EQ(fv_live(b->driver, FV_BUFFER), 0);
+    CHECK_EQ(fv_live(b->driver, FV_IMAGE), 0);
 }

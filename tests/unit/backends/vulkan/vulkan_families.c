@@ -55,15 +55,13 @@ static void write_and_read_elsewhere(vulkan_bench *b, bool dedicated)
     CHECK_OK(quire_free(memory, to));
 }
 
-UNIT(vulkan_families, exclusive_buffers_need_a_transfer_of_ownership)
+VULKAN_UNIT(vulkan_families, exclusive_buffers_need_a_transfer_of_ownership)
 {
-    vulkan_bench b;
-    CHECK(open_two(&b, NULL, 0));
-    write_and_read_elsewhere(&b, false);
-    CHECK_EQ(fv_message_count(b.driver, FV_ERROR), 1);
-    CHECK_HAS(fv_message(b.driver, 0), "belongs to family");
-    fv_forget(b.driver);
-    vulkan_bench_end(&b);
+    CHECK(open_two(b, NULL, 0));
+    write_and_read_elsewhere(b, false);
+    CHECK_EQ(fv_message_count(b->driver, FV_ERROR), 1);
+    CHECK_HAS(fv_message(b->driver, 0), "belongs to family");
+    fv_forget(b->driver);
 }
 
 UNIT(vulkan_families, shared_buffers_need_none)
@@ -83,20 +81,17 @@ UNIT(vulkan_families, shared_buffers_need_none)
 }
 
 /* One family stays exclusive: Vulkan forbids to share with one alone. */
-UNIT(vulkan_families, one_family_is_exclusive)
+VULKAN_UNIT_ON(vulkan_families, one_family_is_exclusive, vulkan_bench_begin(b, NULL, 0))
 {
     static const uint32_t zero[] = {0};
-    vulkan_bench b;
     quire_buffer buffer;
     quire_memory *memory = NULL;
-    vulkan_bench_begin(&b, NULL, 0);
     CHECK(vulkan_bench_open_with(
-        &b, (quire_vulkan_options){.queue_flags = VK_QUEUE_GRAPHICS_BIT,
-                                   .settings = {.queue_families = zero, .queue_family_count = 1}}));
-    CHECK_OK(quire_device_buffer_create(b.device, NULL, &(quire_buffer_options){.size = SIZE},
+        b, (quire_vulkan_options){.queue_flags = VK_QUEUE_GRAPHICS_BIT,
+                                  .settings = {.queue_families = zero, .queue_family_count = 1}}));
+    CHECK_OK(quire_device_buffer_create(b->device, NULL, &(quire_buffer_options){.size = SIZE},
                                         &memory, &buffer));
-    CHECK_OK(quire_device_free(b.device, buffer.allocation));
-    vulkan_bench_end(&b);
+    CHECK_OK(quire_device_free(b->device, buffer.allocation));
 }
 
 UNIT(vulkan_families, families_that_cannot_be_are_refused)
@@ -124,13 +119,12 @@ UNIT(vulkan_families, families_that_cannot_be_are_refused)
 }
 
 /* A wrapped device has the list of its queues only in the create info. */
-UNIT(vulkan_families, all_families_of_a_wrapped_device_need_its_create_info)
+VULKAN_UNIT_ON(vulkan_families, all_families_of_a_wrapped_device_need_its_create_info,
+               vulkan_bench_start(b, NULL, 0))
 {
-    vulkan_bench b;
     quire_device *device;
-    vulkan_bench_start(&b, NULL, 0);
-    const quire_vulkan_handles h = vulkan_bench_handles(&b);
-    quire_vulkan_wrap_options options = vulkan_bench_wrap(&b);
+    const quire_vulkan_handles h = vulkan_bench_handles(b);
+    quire_vulkan_wrap_options options = vulkan_bench_wrap(b);
     options.queue = (quire_vulkan_queue){.queue = h.queue, .family = 3};
     options.settings.queue_family_count = QUIRE_VULKAN_ALL_FAMILIES;
     CHECK_FAILS(quire_vulkan_wrap(&options, &device), INVALID);
@@ -164,5 +158,4 @@ UNIT(vulkan_families, all_families_of_a_wrapped_device_need_its_create_info)
                                         &memory, &buffer));
     CHECK_OK(quire_device_free(device, buffer.allocation));
     CHECK_OK(quire_device_destroy(&device));
-    vulkan_bench_end(&b);
 }

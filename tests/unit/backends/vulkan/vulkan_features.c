@@ -46,16 +46,15 @@ static quire_device *wrap(vulkan_bench *b, const VkInstanceCreateInfo *instance,
     return device;
 }
 
-UNIT(vulkan_features, a_device_of_quires_own_uses_all_that_there_is)
+VULKAN_UNIT_ON(vulkan_features, a_device_of_quires_own_uses_all_that_there_is,
+               vulkan_bench_begin(b, "amd-rebar", 0))
 {
-    vulkan_bench b;
     quire_vulkan_features f;
-    heard h = {.count = 0};
+    static heard h; /* the device writes to it until its end */
     const quire_vulkan_settings settings = {
         .device.log = {.write = hear, .user = &h, .level = QUIRE_LOG_INFO}};
-    vulkan_bench_begin(&b, "amd-rebar", 0);
-    CHECK(vulkan_bench_open(&b, &settings));
-    CHECK_OK(quire_vulkan_get_features(b.device, &f));
+    CHECK(vulkan_bench_open(b, &settings));
+    CHECK_OK(quire_vulkan_get_features(b->device, &f));
     CHECK(f.buffer_device_address && f.timeline_semaphore && f.maintenance4 && f.memory_budget);
     CHECK(f.memory_priority && f.pageable_memory);
     CHECK(f.external_memory_fd && f.external_memory_dma_buf);
@@ -66,7 +65,6 @@ UNIT(vulkan_features, a_device_of_quires_own_uses_all_that_there_is)
     const char *line = line_with(&h, "optional features of Vulkan in use: bufferDeviceAddress, ");
     CHECK_HAS(line, "sparse queue, sparseBinding");
     CHECK_HAS(line, "; not enabled: none");
-    vulkan_bench_end(&b);
 }
 
 /* The flags lie side by side; the padding behind them has any value. */
@@ -77,27 +75,26 @@ static bool has_same(const quire_vulkan_features *a, const quire_vulkan_features
 }
 
 /* The program forgot the create infos: nothing fails, and the log says what is missing. */
-UNIT(vulkan_features, create_infos_that_are_not_passed_are_noticed)
+VULKAN_UNIT_ON(vulkan_features, create_infos_that_are_not_passed_are_noticed,
+               vulkan_bench_start(b, "amd-rebar", 0))
 {
-    vulkan_bench b;
     quire_vulkan_features f;
     heard h = {.count = 0};
     const quire_vulkan_features nothing = {.sparse_queue = true};
-    vulkan_bench_start(&b, "amd-rebar", 0);
-    quire_device *device = wrap(&b, NULL, NULL, &h);
+    quire_device *device = wrap(b, NULL, NULL, &h);
     CHECK_OK(quire_vulkan_get_features(device, &f));
     CHECK(has_same(&f, &nothing));
     const char *line = line_with(&h, "optional features of Vulkan in use: sparse queue;");
     CHECK_HAS(line, "not enabled: bufferDeviceAddress, timelineSemaphore, maintenance4, memory "
                     "budget, memory priority");
     CHECK_OK(quire_device_destroy(&device));
-    CHECK_FAILS(quire_vulkan_get_features(b.device, NULL), INVALID);
+    CHECK_FAILS(quire_vulkan_get_features(b->device, NULL), INVALID);
     CHECK_FAILS(quire_vulkan_get_features(NULL, &f), INVALID);
-    vulkan_bench_end(&b);
 }
 
 /* The driver has the functions, and the create info has the names. */
-UNIT(vulkan_features, each_part_of_a_create_info_counts)
+VULKAN_UNIT_ON(vulkan_features, each_part_of_a_create_info_counts,
+               vulkan_bench_start(b, "amd-rebar", 0))
 {
     static const char *const names[] = {"VK_EXT_memory_budget", "VK_KHR_external_memory_fd",
                                         "VK_EXT_external_memory_dma_buf"};
@@ -112,10 +109,8 @@ UNIT(vulkan_features, each_part_of_a_create_info_counts)
                                      .pNext = &timeline,
                                      .enabledExtensionCount = 3,
                                      .ppEnabledExtensionNames = names};
-    vulkan_bench b;
     quire_vulkan_features f;
-    vulkan_bench_start(&b, "amd-rebar", 0);
-    quire_device *device = wrap(&b, &instance, &info, NULL);
+    quire_device *device = wrap(b, &instance, &info, NULL);
     CHECK_OK(quire_vulkan_get_features(device, &f));
     const quire_vulkan_features expected = {.timeline_semaphore = true,
                                             .memory_budget = true,
@@ -124,12 +119,12 @@ UNIT(vulkan_features, each_part_of_a_create_info_counts)
                                             .sparse_queue = true};
     CHECK(has_same(&f, &expected));
     CHECK_OK(quire_device_destroy(&device));
-    vulkan_bench_end(&b);
 }
 
 /* ---- the version ----------------------------------------------------------------------------- */
 
-UNIT(vulkan_features, an_instance_without_a_version_is_of_vulkan_1_0)
+VULKAN_UNIT_ON(vulkan_features, an_instance_without_a_version_is_of_vulkan_1_0,
+               vulkan_bench_start(b, NULL, 0))
 {
     const VkApplicationInfo nameless = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO},
                             old = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
@@ -138,27 +133,24 @@ UNIT(vulkan_features, an_instance_without_a_version_is_of_vulkan_1_0)
                                     .apiVersion = VK_API_VERSION_1_1};
     VkInstanceCreateInfo instance = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
     quire_vulkan_handles handles;
-    vulkan_bench b;
-    vulkan_bench_start(&b, NULL, 0);
-    CHECK(!wrap(&b, &instance, NULL, NULL));
-    CHECK_EQ(b.result, UNSUPPORTED);
+    CHECK(!wrap(b, &instance, NULL, NULL));
+    CHECK_EQ(b->result, UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "no apiVersion in pApplicationInfo");
     instance.pApplicationInfo = &nameless;
-    CHECK(!wrap(&b, &instance, NULL, NULL));
-    CHECK_EQ(b.result, UNSUPPORTED);
+    CHECK(!wrap(b, &instance, NULL, NULL));
+    CHECK_EQ(b->result, UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "no apiVersion in pApplicationInfo");
     instance.pApplicationInfo = &old;
-    CHECK(!wrap(&b, &instance, NULL, NULL));
-    CHECK_EQ(b.result, UNSUPPORTED);
+    CHECK(!wrap(b, &instance, NULL, NULL));
+    CHECK_EQ(b->result, UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "Vulkan 1.0: the backend needs 1.1");
     instance.pApplicationInfo = &good;
-    quire_device *device = wrap(&b, &instance, NULL, NULL);
+    quire_device *device = wrap(b, &instance, NULL, NULL);
     CHECK_OK(quire_device_destroy(&device));
-    device = wrap(&b, NULL, NULL, NULL); /* 1.1, as documented */
+    device = wrap(b, NULL, NULL, NULL); /* 1.1, as documented */
     CHECK_OK(quire_vulkan_get_handles(device, &handles));
     CHECK_EQ(handles.api_version, VK_API_VERSION_1_1);
     CHECK_OK(quire_device_destroy(&device));
-    vulkan_bench_end(&b);
 }
 
 /* ---- without create infos -------------------------------------------------------------------- */
@@ -201,16 +193,15 @@ static quire_vulkan_wrap_options options_of(vulkan_bench *b, const parts *p)
     return options;
 }
 
-UNIT(vulkan_features, names_and_features_stand_for_create_infos)
+VULKAN_UNIT_ON(vulkan_features, names_and_features_stand_for_create_infos,
+               vulkan_bench_start(b, "amd-rebar", 0))
 {
-    vulkan_bench b;
     parts p;
     quire_device *device;
     quire_vulkan_features f, same;
     quire_vulkan_handles handles;
-    vulkan_bench_start(&b, "amd-rebar", 0);
     describe(&p);
-    quire_vulkan_wrap_options options = options_of(&b, &p);
+    quire_vulkan_wrap_options options = options_of(b, &p);
     CHECK_OK(quire_vulkan_wrap(&options, &device));
     CHECK_OK(quire_vulkan_get_features(device, &f));
     CHECK_OK(quire_vulkan_get_handles(device, &handles));
@@ -230,24 +221,22 @@ UNIT(vulkan_features, names_and_features_stand_for_create_infos)
                                      .pNext = &p.features,
                                      .enabledExtensionCount = 2,
                                      .ppEnabledExtensionNames = p.device_extensions};
-    device = wrap(&b, &instance, &info, NULL);
+    device = wrap(b, &instance, &info, NULL);
     CHECK_OK(quire_vulkan_get_features(device, &same));
     CHECK(has_same(&f, &same));
     CHECK_OK(quire_device_destroy(&device));
-    vulkan_bench_end(&b);
 }
 
 /* Each object is described in one of the two ways. */
-UNIT(vulkan_features, one_object_may_have_a_create_info_and_the_other_none)
+VULKAN_UNIT_ON(vulkan_features, one_object_may_have_a_create_info_and_the_other_none,
+               vulkan_bench_start(b, "amd-rebar", 0))
 {
-    vulkan_bench b;
     parts p;
     quire_device *device;
     quire_vulkan_features f;
     const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
-    vulkan_bench_start(&b, "amd-rebar", 0);
     describe(&p);
-    quire_vulkan_wrap_options options = options_of(&b, &p);
+    quire_vulkan_wrap_options options = options_of(b, &p);
     options.device_info = &info;
     options.device_extension_count = 0;
     options.features = NULL;
@@ -255,7 +244,6 @@ UNIT(vulkan_features, one_object_may_have_a_create_info_and_the_other_none)
     CHECK_OK(quire_vulkan_get_features(device, &f));
     CHECK(f.debug_utils && !f.timeline_semaphore && !f.memory_budget);
     CHECK_OK(quire_device_destroy(&device));
-    vulkan_bench_end(&b);
 }
 
 UNIT(vulkan_features, descriptions_that_contradict_are_refused)

@@ -73,12 +73,11 @@ UNIT(vulkan_limits, pages_of_the_policy_stay_within_both)
     }
 }
 
-UNIT(vulkan_limits, no_buffer_covers_a_page_above_the_largest_buffer)
+VULKAN_UNIT_IN(vulkan_limits, no_buffer_covers_a_page_above_the_largest_buffer,
+               begin(b, 64 * MIB, 4 * MIB, 0))
 {
-    vulkan_bench b;
     quire_allocation large, small;
     quire_vulkan_range range;
-    quire_memory *memory = begin(&b, 64 * MIB, 4 * MIB, 0);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 5 * MIB}, &large));
     CHECK_FAILS(quire_vulkan_page_buffer(memory, large, &range), UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "the largest buffer of the device has 4 MiB");
@@ -87,28 +86,26 @@ UNIT(vulkan_limits, no_buffer_covers_a_page_above_the_largest_buffer)
     CHECK_OK(quire_vulkan_get_range(memory, large, &range));
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 4 * MIB}, &small));
     CHECK_OK(quire_vulkan_page_buffer(memory, small, &range));
-    vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_limits, a_buffer_above_the_largest_one_is_refused)
+VULKAN_UNIT_IN(vulkan_limits, a_buffer_above_the_largest_one_is_refused,
+               begin(b, 64 * MIB, 4 * MIB, 0))
 {
     const VkBufferCreateInfo info = VULKAN_BUFFER(4 * MIB + 1, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
-    vulkan_bench b;
     quire_buffer buffer;
     quire_requirements needs;
-    quire_memory *memory = begin(&b, 64 * MIB, 4 * MIB, 0);
     CHECK_FAILS(quire_buffer_create(memory, &(quire_buffer_options){.size = 4 * MIB + 1}, &buffer),
                 UNSUPPORTED);
     CHECK_FAILS(quire_vulkan_buffer_create(memory, &info, NULL, &buffer), UNSUPPORTED);
-    CHECK_FAILS(quire_vulkan_buffer_requirements(b.device, &info, &needs), UNSUPPORTED);
+    CHECK_FAILS(quire_vulkan_buffer_requirements(b->device, &info, &needs), UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "the largest buffer of the device has 4 MiB");
     CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 4 * MIB}, &buffer));
-    vulkan_bench_end(&b);
 }
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
-UNIT(vulkan_limits, the_driver_is_asked_once_for_each_kind_of_image)
+VULKAN_UNIT_IN(vulkan_limits, the_driver_is_asked_once_for_each_kind_of_image,
+               begin(b, 64 * MIB, 4 * MIB, 0))
 {
     static const VkImageUsageFlags usages[] = {VK_IMAGE_USAGE_SAMPLED_BIT,
                                                VK_IMAGE_USAGE_STORAGE_BIT};
@@ -118,24 +115,21 @@ UNIT(vulkan_limits, the_driver_is_asked_once_for_each_kind_of_image)
                               .mipLevels = 1,
                               .arrayLayers = 1,
                               .samples = VK_SAMPLE_COUNT_1_BIT};
-    vulkan_bench b;
     quire_image image;
-    quire_memory *memory = begin(&b, 64 * MIB, 4 * MIB, 0);
-    fv_reset_counters(b.driver);
+    fv_reset_counters(b->driver);
     for (uint32_t i = 0; i < 20; i++) {
         info.extent = (VkExtent3D){20 + i, 20, 1};
         info.usage = usages[i % 2];
         CHECK_OK(quire_vulkan_image_create(memory, &info, NULL, &image));
     }
-    CHECK_EQ(fv_calls(b.driver, "vkGetPhysicalDeviceImageFormatProperties2"), 2);
+    CHECK_EQ(fv_calls(b->driver, "vkGetPhysicalDeviceImageFormatProperties2"), 2);
     info.extent.width = 1 << 20; /* a limit that is known holds too */
     CHECK_FAILS(quire_vulkan_image_create(memory, &info, NULL, &image), UNSUPPORTED);
     info.format = VK_FORMAT_UNDEFINED + 1000000;
     info.extent.width = 20;
     for (int i = 0; i < 2; i++) /* a failure is not kept */
         CHECK(quire_vulkan_image_create(memory, &info, NULL, &image) != QUIRE_SUCCESS);
-    CHECK_EQ(fv_calls(b.driver, "vkGetPhysicalDeviceImageFormatProperties2"), 4);
-    vulkan_bench_end(&b);
+    CHECK_EQ(fv_calls(b->driver, "vkGetPhysicalDeviceImageFormatProperties2"), 4);
 }
 
 /* Only color images have the aspect whose pitches quire knows how to query. */
@@ -289,25 +283,20 @@ UNIT(vulkan_limits, the_number_of_memory_objects_is_advice_where_drivers_serve_m
     check_count(VK_DRIVER_ID_GOOGLE_SWIFTSHADER, cpu, QUIRE_VULKAN_LIMIT_BY_DRIVER, true);
 }
 
-UNIT(vulkan_limits, an_unknown_meaning_of_the_number_is_refused)
+VULKAN_UNIT_ON(vulkan_limits, an_unknown_meaning_of_the_number_is_refused,
+               vulkan_bench_begin(b, NULL, 0))
 {
-    vulkan_bench b;
-    vulkan_bench_begin(&b, NULL, 0);
     const quire_vulkan_settings wrong = {.memory_limit = (quire_vulkan_memory_limit)3};
-    CHECK(!vulkan_bench_open(&b, &wrong));
+    CHECK(!vulkan_bench_open(b, &wrong));
     CHECK_EQ(quire_last_result(), QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_HAS(quire_last_error(), "memory_limit 3");
-    vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_limits, both_are_in_the_limits_of_the_device)
+VULKAN_UNIT_ON(vulkan_limits, both_are_in_the_limits_of_the_device, begin(b, 64 * MIB, 4 * MIB, 0))
 {
-    vulkan_bench b;
     quire_device_info info;
-    begin(&b, 64 * MIB, 4 * MIB, 0);
-    CHECK_OK(quire_device_get_info(b.device, &info));
+    CHECK_OK(quire_device_get_info(b->device, &info));
     CHECK_EQ(info.limits.max_page, 0);
     CHECK_EQ(info.limits.usual_page, 64 * MIB);
     CHECK_EQ(info.limits.max_buffer, 4 * MIB);
-    vulkan_bench_end(&b);
 }

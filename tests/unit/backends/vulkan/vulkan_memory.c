@@ -20,14 +20,13 @@ static quire_memory *begin(vulkan_bench *b, const char *layout, uint32_t flags,
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
-UNIT(vulkan_memory, raw_ranges_cost_no_call_once_there_is_a_page)
+VULKAN_UNIT_IN(vulkan_memory, raw_ranges_cost_no_call_once_there_is_a_page,
+               begin(b, NULL, 0, &LOCAL))
 {
-    vulkan_bench b;
     quire_allocation a[10];
     quire_vulkan_range range;
-    quire_memory *memory = begin(&b, NULL, 0, &LOCAL);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 100}, &a[0]));
-    fv_reset_counters(b.driver);
+    fv_reset_counters(b->driver);
     for (int round = 0; round < 1000; round++) {
         for (int i = 1; i < 10; i++)
             CHECK_OK(quire_allocate(
@@ -37,47 +36,41 @@ UNIT(vulkan_memory, raw_ranges_cost_no_call_once_there_is_a_page)
         for (int i = 1; i < 10; i++)
             CHECK_OK(quire_free(memory, a[i]));
     }
-    CHECK_EQ(fv_calls(b.driver, NULL), 0);
-    vulkan_bench_end(&b);
+    CHECK_EQ(fv_calls(b->driver, NULL), 0);
 }
 
-UNIT(vulkan_memory, a_buffer_costs_three_calls_and_its_end_one)
+VULKAN_UNIT_IN(vulkan_memory, a_buffer_costs_three_calls_and_its_end_one, begin(b, NULL, 0, &LOCAL))
 {
-    vulkan_bench b;
     quire_buffer buffer;
-    quire_memory *memory = begin(&b, NULL, 0, &LOCAL);
     CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 100}, &buffer));
-    fv_reset_counters(b.driver);
+    fv_reset_counters(b->driver);
     quire_buffer another;
     CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 100}, &another));
-    CHECK_EQ(fv_calls(b.driver, NULL), 3);
-    CHECK_EQ(fv_calls(b.driver, "vkCreateBuffer"), 1);
-    CHECK_EQ(fv_calls(b.driver, "vkGetBufferMemoryRequirements2"), 1);
-    CHECK_EQ(fv_calls(b.driver, "vkBindBufferMemory"), 1);
+    CHECK_EQ(fv_calls(b->driver, NULL), 3);
+    CHECK_EQ(fv_calls(b->driver, "vkCreateBuffer"), 1);
+    CHECK_EQ(fv_calls(b->driver, "vkGetBufferMemoryRequirements2"), 1);
+    CHECK_EQ(fv_calls(b->driver, "vkBindBufferMemory"), 1);
     CHECK_OK(quire_free(memory, another.allocation));
-    CHECK_EQ(fv_calls(b.driver, NULL), 4);
-    vulkan_bench_end(&b);
+    CHECK_EQ(fv_calls(b->driver, NULL), 4);
 }
 
 /* ---- what a page is asked to be ------------------------------------------------------------- */
 
-UNIT(vulkan_memory, pages_have_addresses_priorities_and_names)
+VULKAN_UNIT(vulkan_memory, pages_have_addresses_priorities_and_names)
 {
-    vulkan_bench b;
     quire_allocation a;
     quire_vulkan_range range;
     char name[64];
     quire_memory_options options = LOCAL;
     options.priority = 0.75f;
-    quire_memory *memory = begin(&b, "amd-rebar", 0, &options);
+    quire_memory *memory = begin(b, "amd-rebar", 0, &options);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1}, &a));
-    fv_memory_info info = vulkan_bench_page(&b, memory, a);
+    fv_memory_info info = vulkan_bench_page(b, memory, a);
     CHECK(info.addressed);
     CHECK(!info.dedicated && !info.imported && !info.exportable);
     CHECK_OK(quire_vulkan_get_range(memory, a, &range));
-    fv_name_of(b.driver, (uint64_t)(uintptr_t)range.memory, name, sizeof name);
+    fv_name_of(b->driver, (uint64_t)(uintptr_t)range.memory, name, sizeof name);
     CHECK_STR(name, "local");
-    vulkan_bench_end(&b);
 }
 
 UNIT(vulkan_memory, priorities_are_the_memorys_or_the_middle)
@@ -144,14 +137,13 @@ UNIT(vulkan_memory, a_preference_leaves_a_quarter_of_the_allocations)
     }
 }
 
-UNIT(vulkan_memory, a_preference_of_a_raw_range_leaves_a_quarter_of_the_allocations)
+VULKAN_UNIT(vulkan_memory, a_preference_of_a_raw_range_leaves_a_quarter_of_the_allocations)
 {
-    vulkan_bench b;
     fv_layout few = *fv_layout_named("amd-bar");
     few.max_allocations = 9;
-    vulkan_bench_begin_with(&b, &(fv_options){.layouts = {&few}});
-    CHECK(vulkan_bench_open(&b, NULL));
-    quire_memory *memory = vulkan_bench_memory(&b, &LOCAL);
+    vulkan_bench_begin_with(b, &(fv_options){.layouts = {&few}});
+    CHECK(vulkan_bench_open(b, NULL));
+    quire_memory *memory = vulkan_bench_memory(b, &LOCAL);
     VkMemoryDedicatedRequirements dedicated = {.sType =
                                                    VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS,
                                                .prefersDedicatedAllocation = VK_TRUE};
@@ -166,35 +158,32 @@ UNIT(vulkan_memory, a_preference_of_a_raw_range_leaves_a_quarter_of_the_allocati
         CHECK_EQ(options.dedicated, i < 6);
         CHECK_OK(quire_allocate(memory, &options, &made[i]));
     }
-    CHECK_EQ(fv_live(b.driver, FV_MEMORY), 7);
+    CHECK_EQ(fv_live(b->driver, FV_MEMORY), 7);
     for (int i = 0; i < 100; i++)
         CHECK_OK(quire_free(memory, made[i]));
     CHECK_OK(quire_memory_trim(memory, 0, NULL));
     quire_allocation_options options = {.size = 0};
     CHECK_OK(quire_vulkan_range_options(memory, &needs, QUIRE_TILING_LINEAR, &options));
     CHECK(options.dedicated);
-    vulkan_bench_end(&b);
 }
 
 /* ---- limits --------------------------------------------------------------------------------- */
 
-UNIT(vulkan_memory, a_smaller_page_where_the_device_has_no_more)
+VULKAN_UNIT_IN(vulkan_memory, a_smaller_page_where_the_device_has_no_more,
+               begin(b, NULL, 0, &LOCAL))
 {
-    vulkan_bench b;
     quire_allocation a;
     quire_memory_info info;
     quire_device_info device;
-    quire_memory *memory = begin(&b, NULL, 0, &LOCAL);
     CHECK_OK(quire_memory_get_info(memory, &info));
-    CHECK_OK(quire_device_get_info(b.device, &device));
-    fv_set_capacity(b.driver, 0, device.kinds[info.kind].heap, 600 * KIB);
+    CHECK_OK(quire_device_get_info(b->device, &device));
+    fv_set_capacity(b->driver, 0, device.kinds[info.kind].heap, 600 * KIB);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 100 * KIB}, &a));
-    CHECK_EQ(vulkan_bench_page(&b, memory, a).size, 512 * KIB);
+    CHECK_EQ(vulkan_bench_page(b, memory, a).size, 512 * KIB);
     quire_allocation more;
     CHECK_FAILS(quire_allocate(memory, &(quire_allocation_options){.size = 512 * KIB}, &more),
                 QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     CHECK_EQ(quire_last_native_code(), VK_ERROR_OUT_OF_DEVICE_MEMORY);
-    vulkan_bench_end(&b);
 }
 
 /* ---- neighbours ----------------------------------------------------------------------------- */
@@ -329,11 +318,9 @@ UNIT(vulkan_memory, needs_are_asked_without_an_object)
 }
 
 /* The same device, declared as a group of one and as a group of two. */
-UNIT(vulkan_memory, a_group_of_several_devices_is_refused)
+VULKAN_UNIT_ON(vulkan_memory, a_group_of_several_devices_is_refused, vulkan_bench_start(b, NULL, 0))
 {
-    vulkan_bench b;
-    vulkan_bench_start(&b, NULL, 0);
-    const quire_vulkan_handles h = vulkan_bench_handles(&b);
+    const quire_vulkan_handles h = vulkan_bench_handles(b);
     const VkPhysicalDevice both[] = {h.physical_device, h.physical_device};
     for (uint32_t count = 1; count <= 2; count++) {
         const VkDeviceGroupDeviceCreateInfo group = {
@@ -343,7 +330,7 @@ UNIT(vulkan_memory, a_group_of_several_devices_is_refused)
         };
         const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
                                          .pNext = &group};
-        quire_vulkan_wrap_options options = vulkan_bench_wrap(&b);
+        quire_vulkan_wrap_options options = vulkan_bench_wrap(b);
         options.device_info = &info;
         quire_device *device = NULL;
         quire_result result = quire_vulkan_wrap(&options, &device);
@@ -352,7 +339,6 @@ UNIT(vulkan_memory, a_group_of_several_devices_is_refused)
             CHECK_HAS(quire_last_error(), "a group of 2 physical devices");
         CHECK_OK(quire_device_destroy(&device));
     }
-    vulkan_bench_end(&b);
 }
 
 /* VkBufferUsageFlags2CreateInfoKHR of maintenance5, which older headers lack. */
@@ -362,7 +348,7 @@ typedef struct usage2 {
     uint64_t usage;
 } usage2;
 
-UNIT(vulkan_memory, usage_may_come_from_the_chain)
+VULKAN_UNIT_ON(vulkan_memory, usage_may_come_from_the_chain, vulkan_bench_start(b, NULL, 0))
 {
     static const usage2 wide = {.type = (VkStructureType)1000470006,
                                 .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
@@ -374,37 +360,33 @@ UNIT(vulkan_memory, usage_may_come_from_the_chain)
     quire_vulkan_range range;
     fv_memory_info page;
     quire_buffer buffer;
-    vulkan_bench b;
-    vulkan_bench_start(&b, NULL, 0);
-    quire_memory *memory = vulkan_bench_memory(&b, NULL);
-    CHECK_OK(quire_vulkan_buffer_requirements(b.device, &info, &needs));
-    CHECK_OK(quire_vulkan_buffer_requirements(b.device, &narrow, &same));
+    quire_memory *memory = vulkan_bench_memory(b, NULL);
+    CHECK_OK(quire_vulkan_buffer_requirements(b->device, &info, &needs));
+    CHECK_OK(quire_vulkan_buffer_requirements(b->device, &narrow, &same));
     CHECK_EQ(needs.alignment, same.alignment);
     CHECK_EQ(needs.kind_mask, same.kind_mask);
     CHECK_OK(quire_vulkan_buffer_create(memory, &info, NULL, &buffer));
     CHECK_OK(quire_vulkan_get_range(memory, buffer.allocation, &range));
-    CHECK(fv_memory_of(b.driver, range.memory, &page));
+    CHECK(fv_memory_of(b->driver, range.memory, &page));
     CHECK(page.addressed);
-    const quire_vulkan_handles h = vulkan_bench_handles(&b);
+    const quire_vulkan_handles h = vulkan_bench_handles(b);
     PFN_vkGetBufferDeviceAddress address_of = VULKAN_CALL(h, vkGetBufferDeviceAddress);
     const VkBufferDeviceAddressInfo asked = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,
                                              .buffer = vulkan_buffer_of(memory, buffer)};
     CHECK(address_of(h.device, &asked) != 0); /* the driver reports nothing */
-    vulkan_bench_end(&b);
 }
 
 /* Without a flush or an invalidate the other side does not see the bytes. */
-UNIT(vulkan_memory, lists_of_ranges_are_one_call)
+VULKAN_UNIT_ON(vulkan_memory, lists_of_ranges_are_one_call,
+               vulkan_bench_start(b, "incoherent", FV_STALE | FV_DIRTY))
 {
     enum { PARTS = 40, SIZE = 500 };
     const quire_memory_options options = {.kind.required = QUIRE_HOST_VISIBLE,
                                           .pages = {.page_size = 16384}};
-    vulkan_bench b;
     unsigned char *bytes[PARTS];
     quire_view views[PARTS];
     quire_memory_info info;
-    vulkan_bench_start(&b, "incoherent", FV_STALE | FV_DIRTY);
-    quire_memory *memory = vulkan_bench_memory(&b, &options);
+    quire_memory *memory = vulkan_bench_memory(b, &options);
     for (int i = 0; i < PARTS; i++) {
         void *pointer = NULL;
         views[i] = (quire_view){.size = SIZE};
@@ -416,50 +398,45 @@ UNIT(vulkan_memory, lists_of_ranges_are_one_call)
     }
     CHECK_OK(quire_memory_get_info(memory, &info));
     CHECK(!(info.flags & QUIRE_HOST_COHERENT) && info.page_count > 1);
-    fv_reset_counters(b.driver);
+    fv_reset_counters(b->driver);
     CHECK_OK(quire_flush_batch(memory, views, PARTS));
-    CHECK_EQ(fv_calls(b.driver, NULL), 1);
-    CHECK_EQ(fv_calls(b.driver, "vkFlushMappedMemoryRanges"), 1);
+    CHECK_EQ(fv_calls(b->driver, NULL), 1);
+    CHECK_EQ(fv_calls(b->driver, "vkFlushMappedMemoryRanges"), 1);
     for (int i = 0; i < PARTS; i++)
         memset(bytes[i], 0xff, SIZE); /* not flushed: the device keeps the old bytes */
     CHECK_OK(quire_invalidate_batch(memory, views, PARTS));
-    CHECK_EQ(fv_calls(b.driver, "vkInvalidateMappedMemoryRanges"), 1);
+    CHECK_EQ(fv_calls(b->driver, "vkInvalidateMappedMemoryRanges"), 1);
     for (int i = 0; i < PARTS; i++)
         for (int k = 0; k < SIZE; k++)
             CHECK_EQ(bytes[i][k], i + 1);
-    vulkan_bench_end(&b);
 }
 
 /* ---- devices -------------------------------------------------------------------------------- */
 
-UNIT(vulkan_memory, a_function_that_the_driver_lacks_is_named)
+VULKAN_UNIT_ON(vulkan_memory, a_function_that_the_driver_lacks_is_named,
+               vulkan_bench_begin(b, NULL, 0))
 {
-    vulkan_bench b;
-    vulkan_bench_begin(&b, NULL, 0);
-    fv_hide(b.driver, "vkBindImageMemory");
-    CHECK(!vulkan_bench_open(&b, NULL));
-    CHECK_EQ(b.result, QUIRE_ERROR_INVALID_ARGUMENT);
+    fv_hide(b->driver, "vkBindImageMemory");
+    CHECK(!vulkan_bench_open(b, NULL));
+    CHECK_EQ(b->result, QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_HAS(quire_last_error(), "vkBindImageMemory");
-    vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_memory, the_best_of_several_devices_is_opened)
+VULKAN_UNIT(vulkan_memory, the_best_of_several_devices_is_opened)
 {
     const fv_options options = {.layouts = {fv_layout_named("lavapipe"),
                                             fv_layout_named("intel-uma"),
                                             fv_layout_named("amd-bar")}};
-    vulkan_bench b;
     quire_device_info info, cpu;
-    vulkan_bench_begin_with(&b, &options);
-    const quire_vulkan_options any = {.get_instance_proc_addr = fv_door(b.driver)};
+    vulkan_bench_begin_with(b, &options);
+    const quire_vulkan_options any = {.get_instance_proc_addr = fv_door(b->driver)};
     quire_vulkan_options first = any;
     first.device = "0";
-    CHECK_OK(quire_vulkan_open(&any, &b.device));
-    CHECK_OK(quire_device_get_info(b.device, &info));
+    CHECK_OK(quire_vulkan_open(&any, &b->device));
+    CHECK_OK(quire_device_get_info(b->device, &info));
     CHECK_EQ(info.kind_count, options.layouts[2]->type_count);
-    CHECK_OK(quire_device_destroy(&b.device));
-    CHECK_OK(quire_vulkan_open(&first, &b.device));
-    CHECK_OK(quire_device_get_info(b.device, &cpu));
+    CHECK_OK(quire_device_destroy(&b->device));
+    CHECK_OK(quire_vulkan_open(&first, &b->device));
+    CHECK_OK(quire_device_get_info(b->device, &cpu));
     CHECK_EQ(cpu.kind_count, options.layouts[0]->type_count);
-    vulkan_bench_end(&b);
 }

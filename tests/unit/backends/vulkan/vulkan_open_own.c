@@ -106,37 +106,32 @@ UNIT(vulkan_open_own, the_older_extension_of_device_addresses_excludes_the_newer
     }
 }
 
-UNIT(vulkan_open_own, extensions_of_the_instance_are_enabled)
+VULKAN_UNIT_ON(vulkan_open_own, extensions_of_the_instance_are_enabled,
+               vulkan_bench_begin(b, NULL, 0))
 {
     static const char *const names[] = {"VK_EXT_debug_utils"};
-    vulkan_bench b;
-    vulkan_bench_begin(&b, NULL, 0);
     CHECK(vulkan_bench_open_with(
-        &b, (quire_vulkan_options){.instance_extensions = names, .instance_extension_count = 1}));
-    CHECK(features_of(b.device).debug_utils);
-    vulkan_bench_end(&b);
+        b, (quire_vulkan_options){.instance_extensions = names, .instance_extension_count = 1}));
+    CHECK(features_of(b->device).debug_utils);
 }
 
-UNIT(vulkan_open_own, all_missing_extensions_are_named)
+VULKAN_UNIT_ON(vulkan_open_own, all_missing_extensions_are_named, vulkan_bench_begin(b, NULL, 0))
 {
     static const char *const names[] = {"VK_EXT_memory_budget", "VK_QUIRE_one", "VK_QUIRE_two"};
     static const char *const holes[] = {"VK_EXT_memory_budget", NULL};
-    vulkan_bench b;
-    vulkan_bench_begin(&b, NULL, 0);
-    expect_refused(&b,
+    expect_refused(b,
                    (quire_vulkan_options){.device_extensions = names, .device_extension_count = 3},
                    UNSUPPORTED, "does not have the extensions: VK_QUIRE_one, VK_QUIRE_two");
     CHECK_HAS(quire_last_error(), "fake amd-bar");
     expect_refused(
-        &b, (quire_vulkan_options){.instance_extensions = &names[1], .instance_extension_count = 2},
+        b, (quire_vulkan_options){.instance_extensions = &names[1], .instance_extension_count = 2},
         UNSUPPORTED, "the Vulkan loader does not have the extensions: VK_QUIRE_one, VK_QUIRE_two");
-    expect_refused(&b,
+    expect_refused(b,
                    (quire_vulkan_options){.device_extensions = holes, .device_extension_count = 2},
                    INVALID, "null");
-    expect_refused(&b, (quire_vulkan_options){.device_extension_count = 1}, INVALID, "null");
-    expect_refused(&b, (quire_vulkan_options){.instance_extension_count = UINT32_MAX}, INVALID,
+    expect_refused(b, (quire_vulkan_options){.device_extension_count = 1}, INVALID, "null");
+    expect_refused(b, (quire_vulkan_options){.instance_extension_count = UINT32_MAX}, INVALID,
                    "null");
-    vulkan_bench_end(&b);
 }
 
 /* ---- the chain ------------------------------------------------------------------------------- */
@@ -176,10 +171,9 @@ UNIT(vulkan_open_own, the_chain_is_merged_with_the_features_of_quire)
     }
 }
 
-UNIT(vulkan_open_own, single_structs_are_merged_too)
+VULKAN_UNIT_ON(vulkan_open_own, single_structs_are_merged_too,
+               vulkan_bench_begin(b, "amd-rebar", 0))
 {
-    vulkan_bench b;
-    vulkan_bench_begin(&b, "amd-rebar", 0);
     VkPhysicalDeviceMaintenance4Features maintenance = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES};
     VkPhysicalDeviceMemoryPriorityFeaturesEXT priority = {
@@ -190,102 +184,88 @@ UNIT(vulkan_open_own, single_structs_are_merged_too)
     VkPhysicalDeviceBufferDeviceAddressFeatures address = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES,
         .pNext = &timeline};
-    CHECK(vulkan_bench_open_with(&b, (quire_vulkan_options){.chain = &address}));
+    CHECK(vulkan_bench_open_with(b, (quire_vulkan_options){.chain = &address}));
     CHECK(maintenance.maintenance4 && priority.memoryPriority && timeline.timelineSemaphore);
     CHECK(address.bufferDeviceAddress && !address.bufferDeviceAddressCaptureReplay);
-    const quire_vulkan_features f = features_of(b.device);
+    const quire_vulkan_features f = features_of(b->device);
     CHECK(f.buffer_device_address && f.timeline_semaphore && f.maintenance4 && f.memory_priority);
-    vulkan_bench_end(&b);
 }
 
 /* quire enables robust access only on request. */
-UNIT(vulkan_open_own, the_programs_own_features_are_enabled)
+VULKAN_UNIT_ON(vulkan_open_own, the_programs_own_features_are_enabled,
+               vulkan_bench_begin(b, NULL, 0))
 {
-    vulkan_bench b;
-    vulkan_bench_begin(&b, NULL, 0);
     whole_chain();
     core.features.robustBufferAccess = VK_TRUE;
     of_1_3.synchronization2 = VK_TRUE;
-    CHECK(vulkan_bench_open_with(&b, (quire_vulkan_options){.chain = &of_1_2}));
-    const quire_vulkan_handles h = vulkan_bench_handles(&b);
-    PFN_vkQueueSubmit2 submit = VULKAN_CALL(h, vkQueueSubmit2);
-    CHECK_EQ(submit(h.queue, 0, NULL, VK_NULL_HANDLE), 0); /* needs synchronization2 */
-    vulkan_bench_end(&b);
+    CHECK(vulkan_bench_open_with(b, (quire_vulkan_options){.chain = &of_1_2}));
+    uint32_t enabled = fv_features_of(vulkan_bench_handles(b).device);
+    CHECK(enabled & FV_SYNC2 && enabled & FV_ROBUST);
 }
 
-UNIT(vulkan_open_own, missing_features_are_named)
+VULKAN_UNIT_ON(vulkan_open_own, missing_features_are_named, vulkan_bench_begin(b, NULL, 0))
 {
-    vulkan_bench b;
-    vulkan_bench_begin(&b, NULL, 0);
     whole_chain();
     core.features.geometryShader = VK_TRUE;
     core.features.inheritedQueries = VK_TRUE;
     of_1_2.drawIndirectCount = VK_TRUE;
     of_1_3.dynamicRendering = VK_TRUE;
     const quire_vulkan_options options = {.chain = &of_1_2};
-    expect_refused(&b, options, UNSUPPORTED,
+    expect_refused(b, options, UNSUPPORTED,
                    "the device does not have the features: drawIndirectCount, dynamicRendering, "
                    "geometryShader, inheritedQueries");
     CHECK(!core.features.sparseBinding && !of_1_2.timelineSemaphore && !of_1_3.maintenance4);
-    vulkan_bench_end(&b);
 }
 
 /* The driver alone knows the members of other structs. */
-UNIT(vulkan_open_own, a_refused_struct_that_quire_does_not_know_is_named_by_number)
+VULKAN_UNIT_ON(vulkan_open_own, a_refused_struct_that_quire_does_not_know_is_named_by_number,
+               vulkan_bench_begin(b, NULL, 0))
 {
-    vulkan_bench b;
-    vulkan_bench_begin(&b, NULL, 0);
     VkPhysicalDevice8BitStorageFeatures small = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES,
         .storageBuffer8BitAccess = VK_TRUE};
     VkPhysicalDeviceFeatures2 plain = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
                                        .pNext = &small};
-    CHECK(fv_fail(b.driver, &(fv_fault){.function = "vkCreateDevice",
-                                        .call = 1,
-                                        .result = VK_ERROR_FEATURE_NOT_PRESENT}));
-    expect_refused(&b, (quire_vulkan_options){.chain = &plain}, UNSUPPORTED, "sType 1000177000");
+    CHECK(fv_fail(b->driver, &(fv_fault){.function = "vkCreateDevice",
+                                         .call = 1,
+                                         .result = VK_ERROR_FEATURE_NOT_PRESENT}));
+    expect_refused(b, (quire_vulkan_options){.chain = &plain}, UNSUPPORTED, "sType 1000177000");
     CHECK(!plain.features.sparseBinding); /* as before */
     CHECK(plain.pNext == &small && !small.pNext);
-    CHECK(vulkan_bench_open_with(&b, (quire_vulkan_options){.chain = &plain}));
-    vulkan_bench_end(&b);
+    CHECK(vulkan_bench_open_with(b, (quire_vulkan_options){.chain = &plain}));
 }
 
-UNIT(vulkan_open_own, a_failure_leaves_the_chain_as_it_was)
+VULKAN_UNIT_ON(vulkan_open_own, a_failure_leaves_the_chain_as_it_was,
+               vulkan_bench_begin(b, NULL, 0))
 {
-    vulkan_bench b;
-    vulkan_bench_begin(&b, NULL, 0);
     const quire_vulkan_options options = {.chain = whole_chain()};
     core.features.sparseBinding = VK_TRUE; /* set by the program: stays */
-    b.host_memory.fail_at = b.host_memory.calls + 4;
+    b->host_memory.fail_at = b->host_memory.calls + 4;
     for (uint64_t at = 1; at < 40; at++) {
-        b.host_memory.fail_at = b.host_memory.calls + at;
-        if (vulkan_bench_open_with(&b, options))
+        b->host_memory.fail_at = b->host_memory.calls + at;
+        if (vulkan_bench_open_with(b, options))
             break;
-        CHECK_EQ(b.result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+        CHECK_EQ(b->result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
         CHECK(core.features.sparseBinding && !core.features.sparseResidencyBuffer);
         CHECK(!of_1_2.timelineSemaphore && !of_1_3.maintenance4);
     }
-    b.host_memory.fail_at = 0;
-    CHECK(b.device && core.features.sparseResidencyBuffer && of_1_2.timelineSemaphore);
-    vulkan_bench_end(&b);
+    b->host_memory.fail_at = 0;
+    CHECK(b->device && core.features.sparseResidencyBuffer && of_1_2.timelineSemaphore);
 }
 
-UNIT(vulkan_open_own, a_wrong_chain_is_refused)
+VULKAN_UNIT_ON(vulkan_open_own, a_wrong_chain_is_refused, vulkan_bench_begin(b, "nvidia-11", 0))
 {
-    vulkan_bench b;
-    vulkan_bench_begin(&b, "nvidia-11", 0);
     VkPhysicalDeviceFeatures2 second = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
     whole_chain();
-    expect_refused(&b, (quire_vulkan_options){.chain = &of_1_2}, UNSUPPORTED,
+    expect_refused(b, (quire_vulkan_options){.chain = &of_1_2}, UNSUPPORTED,
                    "VkPhysicalDeviceVulkan12Features: the device is created with Vulkan 1.1");
     core.pNext = &second;
-    expect_refused(&b, (quire_vulkan_options){.chain = &core}, INVALID, "twice");
+    expect_refused(b, (quire_vulkan_options){.chain = &core}, INVALID, "twice");
     core.pNext = NULL;
     VkDeviceGroupDeviceCreateInfo group = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_GROUP_DEVICE_CREATE_INFO, .physicalDeviceCount = 2};
-    expect_refused(&b, (quire_vulkan_options){.chain = &group}, UNSUPPORTED, "group");
-    CHECK(vulkan_bench_open_with(&b, (quire_vulkan_options){.chain = &core}));
-    vulkan_bench_end(&b);
+    expect_refused(b, (quire_vulkan_options){.chain = &group}, UNSUPPORTED, "group");
+    CHECK(vulkan_bench_open_with(b, (quire_vulkan_options){.chain = &core}));
 }
 
 /* The headers may lack the struct. quire itself asks for 1.3. */
@@ -319,20 +299,19 @@ static void submit_nothing(const quire_vulkan_handles *h, VkQueue queue)
     CHECK_EQ(VULKAN_CALL(*h, vkQueueSubmit)(queue, 1, &info, VK_NULL_HANDLE), 0);
 }
 
-UNIT(vulkan_open_own, further_queues_are_of_the_smallest_family)
+VULKAN_UNIT_ON(vulkan_open_own, further_queues_are_of_the_smallest_family,
+               vulkan_bench_begin(b, NULL, 0))
 {
     static const VkQueueFlags wishes[] = {VK_QUEUE_TRANSFER_BIT, VK_QUEUE_GRAPHICS_BIT, 0,
                                           VK_QUEUE_COMPUTE_BIT, VK_QUEUE_TRANSFER_BIT};
     static const uint32_t families[] = {2, 0, 2, 1, 1};
-    vulkan_bench b;
     quire_vulkan_queue queues[COUNT(wishes)], none;
     quire_vulkan_handles h;
-    vulkan_bench_begin(&b, NULL, 0);
     CHECK(vulkan_bench_open_with(
-        &b, (quire_vulkan_options){.queues = wishes, .queue_count = COUNT(wishes)}));
-    CHECK_OK(quire_vulkan_get_handles(b.device, &h));
+        b, (quire_vulkan_options){.queues = wishes, .queue_count = COUNT(wishes)}));
+    CHECK_OK(quire_vulkan_get_handles(b->device, &h));
     for (uint32_t i = 0; i < COUNT(wishes); i++) {
-        CHECK_OK(quire_vulkan_get_queue(b.device, i, &queues[i]));
+        CHECK_OK(quire_vulkan_get_queue(b->device, i, &queues[i]));
         CHECK_EQ(queues[i].family, families[i]);
         CHECK(queues[i].queue && queues[i].queue != h.queue);
         CHECK(!queues[i].lock && !queues[i].unlock);
@@ -340,61 +319,56 @@ UNIT(vulkan_open_own, further_queues_are_of_the_smallest_family)
             CHECK(queues[i].queue != queues[k].queue);
         submit_nothing(&h, queues[i].queue);
     }
-    CHECK_FAILS(quire_vulkan_get_queue(b.device, COUNT(wishes), &none), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(quire_vulkan_get_queue(b->device, COUNT(wishes), &none), QUIRE_ERROR_OUT_OF_RANGE);
     CHECK(!none.queue);
-    CHECK_FAILS(quire_vulkan_get_queue(b.device, UINT32_MAX, &none), QUIRE_ERROR_OUT_OF_RANGE);
-    CHECK_FAILS(quire_vulkan_get_queue(b.device, 0, NULL), INVALID);
+    CHECK_FAILS(quire_vulkan_get_queue(b->device, UINT32_MAX, &none), QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(quire_vulkan_get_queue(b->device, 0, NULL), INVALID);
     /* a stream of quire on one of them */
     quire_stream *stream = NULL;
     quire_point point;
-    CHECK_OK(quire_vulkan_stream_wrap(b.device, &(quire_vulkan_stream_options){.queue = queues[0]},
+    CHECK_OK(quire_vulkan_stream_wrap(b->device, &(quire_vulkan_stream_options){.queue = queues[0]},
                                       &stream));
     CHECK_OK(quire_stream_mark(stream, &point));
     CHECK_OK(quire_stream_destroy(&stream));
-    vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_open_own, a_queue_that_does_not_exist_is_named)
+VULKAN_UNIT_ON(vulkan_open_own, a_queue_that_does_not_exist_is_named,
+               vulkan_bench_begin(b, NULL, 0))
 {
     const VkQueueFlags video = 0x20; /* VK_QUEUE_VIDEO_DECODE_BIT_KHR */
     const VkQueueFlags graphics[] = {VK_QUEUE_GRAPHICS_BIT, VK_QUEUE_GRAPHICS_BIT,
                                      VK_QUEUE_GRAPHICS_BIT};
     static const VkQueueFlags many[QUIRE_VULKAN_MAX_QUEUES + 1];
-    vulkan_bench b;
-    vulkan_bench_begin(&b, NULL, 0);
-    expect_refused(&b, (quire_vulkan_options){.queue_flags = video}, UNSUPPORTED,
+    expect_refused(b, (quire_vulkan_options){.queue_flags = video}, UNSUPPORTED,
                    "queue_flags 0x20");
-    expect_refused(&b, (quire_vulkan_options){.queues = &video, .queue_count = 1}, UNSUPPORTED,
+    expect_refused(b, (quire_vulkan_options){.queues = &video, .queue_count = 1}, UNSUPPORTED,
                    "queues[0]: none with the flags 0x20");
     /* the family has two */
-    expect_refused(&b, (quire_vulkan_options){.queues = graphics, .queue_count = 3}, UNSUPPORTED,
+    expect_refused(b, (quire_vulkan_options){.queues = graphics, .queue_count = 3}, UNSUPPORTED,
                    "queues[2]");
-    expect_refused(&b,
+    expect_refused(b,
                    (quire_vulkan_options){
                        .queue_flags = VK_QUEUE_GRAPHICS_BIT, .queues = graphics, .queue_count = 2},
                    UNSUPPORTED, "queues[1]");
-    expect_refused(&b, (quire_vulkan_options){.queue_count = 1}, INVALID, "queues is null");
+    expect_refused(b, (quire_vulkan_options){.queue_count = 1}, INVALID, "queues is null");
     expect_refused(
-        &b, (quire_vulkan_options){.queues = many, .queue_count = QUIRE_VULKAN_MAX_QUEUES + 1},
+        b, (quire_vulkan_options){.queues = many, .queue_count = QUIRE_VULKAN_MAX_QUEUES + 1},
         INVALID, "queue_count is 17: 16 at most");
-    CHECK(vulkan_bench_open_with(&b, (quire_vulkan_options){.queue_flags = VK_QUEUE_GRAPHICS_BIT,
-                                                            .queues = graphics,
-                                                            .queue_count = 1}));
-    vulkan_bench_end(&b);
+    CHECK(vulkan_bench_open_with(b, (quire_vulkan_options){.queue_flags = VK_QUEUE_GRAPHICS_BIT,
+                                                           .queues = graphics,
+                                                           .queue_count = 1}));
 }
 
-UNIT(vulkan_open_own, sparse_queue_and_wishes_share_a_family)
+VULKAN_UNIT_ON(vulkan_open_own, sparse_queue_and_wishes_share_a_family,
+               vulkan_bench_begin(b, NULL, FV_SPARSE_APART))
 {
     static const VkQueueFlags wishes[] = {VK_QUEUE_SPARSE_BINDING_BIT};
-    vulkan_bench b;
     quire_vulkan_queue queue;
-    vulkan_bench_begin(&b, NULL, FV_SPARSE_APART);
-    CHECK(vulkan_bench_open_with(&b, (quire_vulkan_options){.queues = wishes, .queue_count = 1}));
-    const quire_vulkan_handles h = vulkan_bench_handles(&b);
-    CHECK_OK(quire_vulkan_get_queue(b.device, 0, &queue));
+    CHECK(vulkan_bench_open_with(b, (quire_vulkan_options){.queues = wishes, .queue_count = 1}));
+    const quire_vulkan_handles h = vulkan_bench_handles(b);
+    CHECK_OK(quire_vulkan_get_queue(b->device, 0, &queue));
     CHECK_EQ(queue.family, h.sparse_family);
     CHECK(queue.queue != h.sparse_queue);
-    vulkan_bench_end(&b);
 }
 
 /* Opens a device with these queues, and checks their families. */
@@ -415,40 +389,34 @@ static void open_with_queues(vulkan_bench *b, const VkQueueFlags *wishes, const 
     submit_nothing(h, h->queue);
 }
 
-UNIT(vulkan_open_own, a_wish_that_has_a_choice_leaves_the_only_family_to_another)
+VULKAN_UNIT(vulkan_open_own, a_wish_that_has_a_choice_leaves_the_only_family_to_another)
 {
     static const VkQueueFlags wishes[] = {0, 0, 0, 0, VK_QUEUE_SPARSE_BINDING_BIT};
     static const uint32_t families[] = {2, 2, 1, 1, 3};
-    vulkan_bench b;
     quire_vulkan_handles h;
-    open_with_queues(&b, wishes, families, COUNT(wishes), &h);
+    open_with_queues(b, wishes, families, COUNT(wishes), &h);
     CHECK_EQ(h.queue_family, 0);
     CHECK_EQ(h.sparse_family, 3);
     CHECK(h.sparse_queue != NULL);
-    vulkan_bench_end(&b);
 }
 
 /* The device's queue only needs to compute. */
-UNIT(vulkan_open_own, the_queue_of_the_device_leaves_the_only_family_to_a_wish)
+VULKAN_UNIT(vulkan_open_own, the_queue_of_the_device_leaves_the_only_family_to_a_wish)
 {
     static const VkQueueFlags wishes[] = {VK_QUEUE_GRAPHICS_BIT, VK_QUEUE_GRAPHICS_BIT};
     static const uint32_t families[] = {0, 0};
-    vulkan_bench b;
     quire_vulkan_handles h;
-    open_with_queues(&b, wishes, families, COUNT(wishes), &h);
+    open_with_queues(b, wishes, families, COUNT(wishes), &h);
     CHECK_EQ(h.queue_family, 1);
     CHECK_EQ(h.sparse_family, 3);
     CHECK(h.sparse_queue != NULL);
-    vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_open_own, wishes_come_before_the_sparse_queue)
+VULKAN_UNIT(vulkan_open_own, wishes_come_before_the_sparse_queue)
 {
     static const VkQueueFlags wishes[] = {VK_QUEUE_SPARSE_BINDING_BIT, VK_QUEUE_SPARSE_BINDING_BIT};
     static const uint32_t families[] = {3, 3};
-    vulkan_bench b;
     quire_vulkan_handles h;
-    open_with_queues(&b, wishes, families, COUNT(wishes), &h);
+    open_with_queues(b, wishes, families, COUNT(wishes), &h);
     CHECK(h.sparse_queue == NULL);
-    vulkan_bench_end(&b);
 }

@@ -47,24 +47,22 @@ static void *write_often(void *unused)
 }
 
 /* Calls on a queue last long, so that the driver would notice two at the same time. */
-UNIT(vulkan_queue, the_program_submits_while_other_threads_copy)
+VULKAN_UNIT(vulkan_queue, the_program_submits_while_other_threads_copy)
 {
-    vulkan_bench b;
     pthread_t thread;
     vulkan_bench_begin_with(
-        &b, &(fv_options){.layouts = {fv_layout_named("amd-bar")}, .linger_us = 200});
-    CHECK(vulkan_bench_open(&b, NULL));
-    written = vulkan_bench_memory(&b, &LOCAL);
+        b, &(fv_options){.layouts = {fv_layout_named("amd-bar")}, .linger_us = 200});
+    CHECK(vulkan_bench_open(b, NULL));
+    written = vulkan_bench_memory(b, &LOCAL);
     CHECK_OK(quire_allocate(written, &(quire_allocation_options){.size = 1000}, &target));
-    const quire_vulkan_handles h = vulkan_bench_handles(&b);
+    const quire_vulkan_handles h = vulkan_bench_handles(b);
     CHECK_EQ(pthread_create(&thread, NULL, write_often, NULL), 0);
     for (int i = 0; i < ROUNDS; i++) {
-        CHECK_OK(quire_vulkan_queue_lock(b.device));
+        CHECK_OK(quire_vulkan_queue_lock(b->device));
         submit_nothing(&h, h.queue);
-        CHECK_OK(quire_vulkan_queue_unlock(b.device));
+        CHECK_OK(quire_vulkan_queue_unlock(b->device));
     }
     CHECK_EQ(pthread_join(thread, NULL), 0);
-    vulkan_bench_end(&b);
 }
 
 static void *unlock_here(void *device)
@@ -73,43 +71,40 @@ static void *unlock_here(void *device)
     return NULL;
 }
 
-UNIT(vulkan_queue, the_lock_belongs_to_the_thread_that_took_it)
+VULKAN_UNIT_ON(vulkan_queue, the_lock_belongs_to_the_thread_that_took_it,
+               vulkan_bench_start(b, NULL, 0))
 {
-    vulkan_bench b;
     pthread_t thread;
-    vulkan_bench_start(&b, NULL, 0);
-    CHECK_FAILS(quire_vulkan_queue_unlock(b.device), DENIED);
+    CHECK_FAILS(quire_vulkan_queue_unlock(b->device), DENIED);
     CHECK_HAS(quire_last_error(), "does not hold");
     for (int i = 0; i < 2; i++) {
-        CHECK_OK(quire_vulkan_queue_lock(b.device));
-        CHECK_FAILS(quire_vulkan_queue_lock(b.device), DENIED);
+        CHECK_OK(quire_vulkan_queue_lock(b->device));
+        CHECK_FAILS(quire_vulkan_queue_lock(b->device), DENIED);
         CHECK_HAS(quire_last_error(), "already");
-        CHECK_EQ(pthread_create(&thread, NULL, unlock_here, b.device), 0);
+        CHECK_EQ(pthread_create(&thread, NULL, unlock_here, b->device), 0);
         CHECK_EQ(pthread_join(thread, NULL), 0);
-        CHECK_OK(quire_vulkan_queue_unlock(b.device));
+        CHECK_OK(quire_vulkan_queue_unlock(b->device));
     }
-    CHECK_FAILS(quire_vulkan_queue_unlock(b.device), DENIED);
-    vulkan_bench_end(&b);
+    CHECK_FAILS(quire_vulkan_queue_unlock(b->device), DENIED);
 }
 
 /* They would wait for themselves. */
-UNIT(vulkan_queue, functions_that_submit_are_refused_to_the_thread_that_holds_it)
+VULKAN_UNIT_ON(vulkan_queue, functions_that_submit_are_refused_to_the_thread_that_holds_it,
+               vulkan_bench_start(b, NULL, 0))
 {
     static char bytes[1000];
-    vulkan_bench b;
     quire_allocation a, zeroed;
     quire_image image;
     quire_stream *stream = NULL;
     quire_vulkan_sparse *sparse = NULL, *other = NULL;
     quire_point point;
-    vulkan_bench_start(&b, NULL, 0);
-    quire_memory *memory = vulkan_bench_memory(&b, &LOCAL);
+    quire_memory *memory = vulkan_bench_memory(b, &LOCAL);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1000}, &a));
     CHECK_OK(quire_image_create(memory, &(quire_image_options){.width = 8, .height = 8}, &image));
-    CHECK_OK(quire_stream_create(b.device, NULL, &stream));
+    CHECK_OK(quire_stream_create(b->device, NULL, &stream));
     CHECK_OK(quire_vulkan_sparse_buffer_create(memory, &PARTIAL, NULL, &sparse));
-    CHECK_OK(quire_vulkan_queue_lock(b.device));
-    const uint64_t submits = fv_calls(b.driver, "vkQueueSubmit");
+    CHECK_OK(quire_vulkan_queue_lock(b->device));
+    const uint64_t submits = fv_calls(b->driver, "vkQueueSubmit");
     CHECK_FAILS(quire_write(memory, a, 0, bytes, sizeof bytes), DENIED);
     CHECK_HAS(quire_last_error(), "quire_vulkan_queue_unlock");
     CHECK_FAILS(quire_read(memory, a, 0, bytes, sizeof bytes), DENIED);
@@ -123,15 +118,14 @@ UNIT(vulkan_queue, functions_that_submit_are_refused_to_the_thread_that_holds_it
     CHECK_FAILS(quire_stream_mark(stream, &point), DENIED);
     CHECK_FAILS(quire_vulkan_sparse_bind(sparse, 0, BLOCK), DENIED);
     CHECK_FAILS(quire_vulkan_sparse_buffer_create(memory, &PARTIAL, NULL, &other), DENIED);
-    CHECK_EQ(fv_calls(b.driver, "vkQueueSubmit"), submits);
-    CHECK_EQ(fv_calls(b.driver, "vkQueueBindSparse"), 0);
-    CHECK_OK(quire_vulkan_queue_unlock(b.device));
+    CHECK_EQ(fv_calls(b->driver, "vkQueueSubmit"), submits);
+    CHECK_EQ(fv_calls(b->driver, "vkQueueBindSparse"), 0);
+    CHECK_OK(quire_vulkan_queue_unlock(b->device));
     CHECK_OK(quire_write(memory, a, 0, bytes, sizeof bytes));
     CHECK_OK(quire_stream_mark(stream, &point));
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, BLOCK));
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
     CHECK_OK(quire_stream_destroy(&stream));
-    vulkan_bench_end(&b);
 }
 
 /* ---- wrapped devices ------------------------------------------------------------------------- */
@@ -178,14 +172,13 @@ static quire_device *wrap(vulkan_bench *b, quire_vulkan_queue queue, quire_vulka
     return device;
 }
 
-UNIT(vulkan_queue, the_lock_of_a_wrapped_device_is_the_callers)
+VULKAN_UNIT_ON(vulkan_queue, the_lock_of_a_wrapped_device_is_the_callers,
+               vulkan_bench_start(b, NULL, 0))
 {
-    vulkan_bench b;
     gate g = {.times = 0};
-    vulkan_bench_start(&b, NULL, 0);
-    const quire_vulkan_handles h = vulkan_bench_handles(&b);
+    const quire_vulkan_handles h = vulkan_bench_handles(b);
     const quire_vulkan_queue none = {.queue = NULL}, plain = {.queue = h.queue};
-    quire_device *device = wrap(&b, guarded(h.queue, 0, &g), none);
+    quire_device *device = wrap(b, guarded(h.queue, 0, &g), none);
     CHECK_OK(quire_vulkan_queue_lock(device));
     CHECK(g.is_held);
     CHECK_FAILS(quire_vulkan_queue_lock(device), DENIED);
@@ -193,18 +186,17 @@ UNIT(vulkan_queue, the_lock_of_a_wrapped_device_is_the_callers)
     CHECK(!g.is_held);
     CHECK_EQ(g.times, 1);
     CHECK_OK(quire_device_destroy(&device));
-    device = wrap(&b, plain, none); /* quire's own mutex */
+    device = wrap(b, plain, none); /* quire's own mutex */
     CHECK_OK(quire_vulkan_queue_lock(device));
     CHECK_OK(quire_vulkan_queue_unlock(device));
     CHECK_OK(quire_device_destroy(&device));
-    device = wrap(&b, none, none);
+    device = wrap(b, none, none);
     CHECK_FAILS(quire_vulkan_queue_lock(device), UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "without a queue");
     CHECK_FAILS(quire_vulkan_queue_unlock(device), DENIED);
     CHECK_OK(quire_device_destroy(&device));
     CHECK_FAILS(quire_vulkan_queue_lock(NULL), INVALID);
     CHECK_FAILS(quire_vulkan_queue_unlock(NULL), INVALID);
-    vulkan_bench_end(&b);
 }
 
 /* ---- sparse objects on a family of their own ------------------------------------------------- */
@@ -252,27 +244,23 @@ UNIT(vulkan_queue, an_own_device_has_a_queue_that_binds)
     }
 }
 
-UNIT(vulkan_queue, one_queue_serves_where_its_family_binds)
+VULKAN_UNIT_ON(vulkan_queue, one_queue_serves_where_its_family_binds,
+               vulkan_bench_start(b, NULL, 0))
 {
-    vulkan_bench b;
-    vulkan_bench_start(&b, NULL, 0);
-    CHECK(vulkan_bench_handles(&b).sparse_queue == NULL);
-    use_sparse(b.device);
-    vulkan_bench_end(&b);
+    CHECK(vulkan_bench_handles(b).sparse_queue == NULL);
+    use_sparse(b->device);
 }
 
 /* The lock of quire_vulkan_queue_lock guards both queues of an own device. */
-UNIT(vulkan_queue, the_program_may_bind_itself)
+VULKAN_UNIT_ON(vulkan_queue, the_program_may_bind_itself,
+               vulkan_bench_start(b, NULL, FV_SPARSE_APART))
 {
-    vulkan_bench b;
-    vulkan_bench_start(&b, NULL, FV_SPARSE_APART);
-    const quire_vulkan_handles h = vulkan_bench_handles(&b);
+    const quire_vulkan_handles h = vulkan_bench_handles(b);
     const VkBindSparseInfo info = {.sType = VK_STRUCTURE_TYPE_BIND_SPARSE_INFO};
     PFN_vkQueueBindSparse bind = VULKAN_CALL(h, vkQueueBindSparse);
-    CHECK_OK(quire_vulkan_queue_lock(b.device));
+    CHECK_OK(quire_vulkan_queue_lock(b->device));
     CHECK_EQ(bind(h.sparse_queue, 1, &info, VK_NULL_HANDLE), 0);
-    CHECK_OK(quire_vulkan_queue_unlock(b.device));
-    vulkan_bench_end(&b);
+    CHECK_OK(quire_vulkan_queue_unlock(b->device));
 }
 
 UNIT(vulkan_queue, each_wrapped_queue_has_its_own_lock)
@@ -301,18 +289,17 @@ UNIT(vulkan_queue, each_wrapped_queue_has_its_own_lock)
     vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_queue, a_device_without_a_queue_that_binds_names_the_option)
+VULKAN_UNIT_ON(vulkan_queue, a_device_without_a_queue_that_binds_names_the_option,
+               vulkan_bench_start(b, NULL, FV_SPARSE_APART))
 {
-    vulkan_bench b;
     quire_memory *memory = NULL;
     quire_vulkan_sparse *sparse = NULL;
     quire_vulkan_features features;
-    vulkan_bench_start(&b, NULL, FV_SPARSE_APART);
-    const quire_vulkan_handles h = vulkan_bench_handles(&b);
+    const quire_vulkan_handles h = vulkan_bench_handles(b);
     const quire_vulkan_queue none = {.queue = NULL},
                              apart = {.queue = h.sparse_queue, .family = h.sparse_family};
     quire_device *device =
-        wrap(&b, (quire_vulkan_queue){.queue = h.queue, .family = h.queue_family}, none);
+        wrap(b, (quire_vulkan_queue){.queue = h.queue, .family = h.queue_family}, none);
     CHECK_OK(quire_vulkan_get_features(device, &features));
     CHECK(!features.sparse_queue && features.sparse_binding);
     CHECK_OK(quire_memory_create(device, &LOCAL, &memory));
@@ -321,28 +308,25 @@ UNIT(vulkan_queue, a_device_without_a_queue_that_binds_names_the_option)
     CHECK_OK(quire_memory_destroy(&memory));
     CHECK_OK(quire_device_destroy(&device));
     /* a sparse queue alone binds, and copies nothing */
-    device = wrap(&b, none, apart);
+    device = wrap(b, none, apart);
     CHECK_OK(quire_memory_create(device, &LOCAL, &memory));
     CHECK_OK(quire_vulkan_sparse_buffer_create(memory, &PARTIAL, NULL, &sparse));
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 0));
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
     CHECK_OK(quire_memory_destroy(&memory));
     CHECK_OK(quire_device_destroy(&device));
-    vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_queue, half_a_lock_of_the_sparse_queue_is_refused)
+VULKAN_UNIT_ON(vulkan_queue, half_a_lock_of_the_sparse_queue_is_refused,
+               vulkan_bench_start(b, NULL, FV_SPARSE_APART))
 {
-    vulkan_bench b;
     quire_device *device = NULL;
-    vulkan_bench_start(&b, NULL, FV_SPARSE_APART);
-    const quire_vulkan_handles h = vulkan_bench_handles(&b);
-    quire_vulkan_wrap_options options = vulkan_bench_wrap(&b);
+    const quire_vulkan_handles h = vulkan_bench_handles(b);
+    quire_vulkan_wrap_options options = vulkan_bench_wrap(b);
     options.sparse_queue =
         (quire_vulkan_queue){.queue = h.sparse_queue, .family = h.sparse_family, .lock = hold};
     CHECK_FAILS(quire_vulkan_wrap(&options, &device), INVALID);
     options.sparse_queue = (quire_vulkan_queue){.lock = hold, .unlock = let_go};
     CHECK_FAILS(quire_vulkan_wrap(&options, &device), INVALID);
     CHECK(!device);
-    vulkan_bench_end(&b);
 }

@@ -18,35 +18,31 @@ static quire_allocation allocate(quire_memory *memory)
 }
 
 /* The driver reports priorities that change on a device without the feature. */
-UNIT(vulkan_settings, priorities_of_an_own_device_change)
+VULKAN_UNIT_ON(vulkan_settings, priorities_of_an_own_device_change,
+               vulkan_bench_start(b, "amd-rebar", 0))
 {
     static const float good[] = {0.25f, 1, 0}, wrong[] = {-0.5f, 1.5f, NAN};
     quire_vulkan_range range;
     fv_memory_info page;
-    vulkan_bench b;
-    vulkan_bench_start(&b, "amd-rebar", 0);
-    quire_memory *memory = vulkan_bench_memory(&b, &LOCAL);
+    quire_memory *memory = vulkan_bench_memory(b, &LOCAL);
     quire_allocation a = allocate(memory);
     CHECK_OK(quire_vulkan_get_range(memory, a, &range));
     for (int i = 0; i < 3; i++) {
         CHECK_OK(quire_vulkan_set_priority(memory, a, good[i]));
         CHECK_FAILS(quire_vulkan_set_priority(memory, a, wrong[i]), QUIRE_ERROR_INVALID_ARGUMENT);
-        CHECK(fv_memory_of(b.driver, range.memory, &page));
+        CHECK(fv_memory_of(b->driver, range.memory, &page));
         CHECK(page.priority == good[i]);
     }
-    vulkan_bench_end(&b);
 }
 
 /* radv 23.1 has priorities of new memory only. */
-UNIT(vulkan_settings, priorities_do_not_change_without_the_feature)
+VULKAN_UNIT_ON(vulkan_settings, priorities_do_not_change_without_the_feature,
+               vulkan_bench_start(b, "amd-bar", 0))
 {
-    vulkan_bench b;
-    vulkan_bench_start(&b, "amd-bar", 0);
-    quire_memory *memory = vulkan_bench_memory(&b, &LOCAL);
+    quire_memory *memory = vulkan_bench_memory(b, &LOCAL);
     CHECK_FAILS(quire_vulkan_set_priority(memory, allocate(memory), 0.25f),
                 QUIRE_ERROR_UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "pageableDeviceLocalMemory");
-    vulkan_bench_end(&b);
 }
 
 /* ---- wrapping ------------------------------------------------------------------------------- */
@@ -61,13 +57,12 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL ask_next(VkDevice device, const 
 }
 
 /* Like a layer: the backend calls the functions of the given get_device_proc_addr. */
-UNIT(vulkan_settings, functions_come_from_the_next_layer_where_it_is_given)
+VULKAN_UNIT_ON(vulkan_settings, functions_come_from_the_next_layer_where_it_is_given,
+               vulkan_bench_start(b, NULL, 0))
 {
-    vulkan_bench b;
-    vulkan_bench_start(&b, NULL, 0);
-    const quire_vulkan_handles h = vulkan_bench_handles(&b);
+    const quire_vulkan_handles h = vulkan_bench_handles(b);
     next_one = VULKAN_CALL(h, vkGetDeviceProcAddr);
-    quire_vulkan_wrap_options options = vulkan_bench_wrap(&b);
+    quire_vulkan_wrap_options options = vulkan_bench_wrap(b);
     options.get_device_proc_addr = ask_next;
     quire_device *device = NULL;
     quire_memory *memory = NULL;
@@ -78,5 +73,4 @@ UNIT(vulkan_settings, functions_come_from_the_next_layer_where_it_is_given)
     allocate(memory);
     quire_memory_destroy_all(&memory);
     CHECK_OK(quire_device_destroy(&device));
-    vulkan_bench_end(&b);
 }

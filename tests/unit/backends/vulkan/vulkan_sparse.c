@@ -102,10 +102,8 @@ static uint32_t word_of(quire_vulkan_sparse *sparse, uint64_t offset)
 
 /* ---- bound whole ----------------------------------------------------------------------------- */
 
-UNIT(vulkan_sparse, a_buffer_larger_than_a_page_fills_pages)
+VULKAN_UNIT_IN(vulkan_sparse, a_buffer_larger_than_a_page_fills_pages, begin(b, &LOCAL))
 {
-    vulkan_bench b;
-    quire_memory *memory = begin(&b, &LOCAL);
     quire_vulkan_sparse *sparse = make(memory, &WHOLE);
     quire_vulkan_sparse_info info = sparse_info(sparse);
     quire_memory_info pages;
@@ -119,7 +117,7 @@ UNIT(vulkan_sparse, a_buffer_larger_than_a_page_fills_pages)
     CHECK_OK(quire_memory_get_info(memory, &pages));
     CHECK_EQ(pages.page_count, 4); /* the parts fill the pages */
     for (uint64_t at = 0; at < info.size; at += BLOCK)
-        vulkan_commands_fill(b.device, info.buffer, at,
+        vulkan_commands_fill(b->device, info.buffer, at,
                              at + BLOCK < WHOLE.size ? BLOCK : WHOLE.size - at,
                              (uint32_t)(at / BLOCK + 7));
     for (uint64_t at = 0; at < info.size; at += BLOCK)
@@ -127,59 +125,51 @@ UNIT(vulkan_sparse, a_buffer_larger_than_a_page_fills_pages)
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
     CHECK(sparse == NULL);
     CHECK_EQ(live_allocations(memory), 0);
-    vulkan_bench_end(&b);
 }
 
 /* Includes pages that are smaller than a block, and pages that are not a multiple of it. */
-UNIT(vulkan_sparse, it_is_placed_by_every_fit_in_pages_of_any_size)
+VULKAN_UNIT_ON(vulkan_sparse, it_is_placed_by_every_fit_in_pages_of_any_size,
+               vulkan_bench_start(b, NULL, 0))
 {
     static const uint64_t sizes[] = {16 * KIB, BLOCK, 200 * KIB, 4 * BLOCK, 32 * 1024 * KIB};
     static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY,
                                      QUIRE_FIT_LINEAR};
-    vulkan_bench b;
-    vulkan_bench_start(&b, NULL, 0);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (size_t k = 0; k < sizeof fits / sizeof *fits; k++) {
             quire_memory *memory = NULL;
             const quire_memory_options options = {.kind.required = QUIRE_DEVICE_LOCAL,
                                                   .fit.algorithm = fits[k],
                                                   .pages = {.page_size = sizes[i]}};
-            CHECK_OK(quire_memory_create(b.device, &options, &memory));
+            CHECK_OK(quire_memory_create(b->device, &options, &memory));
             quire_vulkan_sparse *sparse = make(memory, &WHOLE);
             uint32_t parts = check_parts(sparse);
             CHECK(parts == 1 || sizes[i] < 1024 * KIB);
             CHECK(parts <= 16);
-            vulkan_commands_fill(b.device, sparse_info(sparse).buffer, 0, VK_WHOLE_SIZE, 6);
+            vulkan_commands_fill(b->device, sparse_info(sparse).buffer, 0, VK_WHOLE_SIZE, 6);
             for (uint64_t at = 0; at < WHOLE.size; at += BLOCK)
                 CHECK_EQ(word_of(sparse, at), 6);
             CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
             CHECK_OK(quire_memory_check(memory));
             CHECK_OK(quire_memory_destroy(&memory));
         }
-    vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_sparse, one_call_binds_it_and_none_unbinds_it)
+VULKAN_UNIT_IN(vulkan_sparse, one_call_binds_it_and_none_unbinds_it, begin(b, &LOCAL))
 {
-    vulkan_bench b;
-    quire_memory *memory = begin(&b, &LOCAL);
-    fv_reset_counters(b.driver);
+    fv_reset_counters(b->driver);
     quire_vulkan_sparse *sparse = make(memory, &WHOLE);
-    CHECK_EQ(fv_calls(b.driver, "vkQueueBindSparse"), 1);
-    CHECK_EQ(fv_calls(b.driver, "vkCreateBuffer"), 1);
-    CHECK_EQ(fv_live(b.driver, FV_FENCE), 0);
-    fv_reset_counters(b.driver);
+    CHECK_EQ(fv_calls(b->driver, "vkQueueBindSparse"), 1);
+    CHECK_EQ(fv_calls(b->driver, "vkCreateBuffer"), 1);
+    CHECK_EQ(fv_live(b->driver, FV_FENCE), 0);
+    fv_reset_counters(b->driver);
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
-    CHECK_EQ(fv_calls(b.driver, NULL), 1); /* pages are retained */
-    CHECK_EQ(fv_calls(b.driver, "vkDestroyBuffer"), 1);
-    vulkan_bench_end(&b);
+    CHECK_EQ(fv_calls(b->driver, NULL), 1); /* pages are retained */
+    CHECK_EQ(fv_calls(b->driver, "vkDestroyBuffer"), 1);
 }
 
-UNIT(vulkan_sparse, its_parts_have_its_name_and_can_be_written)
+VULKAN_UNIT_IN(vulkan_sparse, its_parts_have_its_name_and_can_be_written, begin(b, &LOCAL))
 {
-    vulkan_bench b;
     char name[16];
-    quire_memory *memory = begin(&b, &LOCAL);
     quire_vulkan_sparse *sparse = make(memory, &WHOLE);
     quire_vulkan_part part = sparse_part(sparse, 300 * KIB);
     const uint32_t word = 99;
@@ -187,22 +177,20 @@ UNIT(vulkan_sparse, its_parts_have_its_name_and_can_be_written)
     CHECK_OK(quire_allocation_get_name(memory, part.allocation, name, sizeof name));
     CHECK_STR(name, "field");
     CHECK_OK(quire_write(memory, part.allocation, 0, &word, 4));
-    vulkan_commands_fill(b.device, sparse_info(sparse).buffer, 256 * KIB + 4, 4, 5);
+    vulkan_commands_fill(b->device, sparse_info(sparse).buffer, 256 * KIB + 4, 4, 5);
     CHECK_EQ(word_of(sparse, 256 * KIB), 99);
     CHECK_EQ(word_of(sparse, 256 * KIB + 4), 5);
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
-    vulkan_bench_end(&b);
 }
 
 /* The memory has only holes of one and two blocks, and cannot get another page. */
-UNIT(vulkan_sparse, it_takes_what_others_have_left)
+VULKAN_UNIT(vulkan_sparse, it_takes_what_others_have_left)
 {
     enum { HELD = 8 };
-    vulkan_bench b;
     quire_allocation held[HELD];
     quire_memory_options full = LOCAL;
     full.pages.max_pages = 2;
-    quire_memory *memory = begin(&b, &full);
+    quire_memory *memory = begin(b, &full);
     for (int i = 0; i < HELD; i++)
         CHECK_OK(quire_allocate(
             memory, &(quire_allocation_options){.size = BLOCK, .alignment = BLOCK}, &held[i]));
@@ -213,25 +201,22 @@ UNIT(vulkan_sparse, it_takes_what_others_have_left)
     quire_vulkan_sparse *sparse = make(memory, &info);
     CHECK_EQ(check_parts(sparse), 4);
     CHECK(quire_last_result() == QUIRE_SUCCESS); /* failed attempts do not change the last error */
-    vulkan_commands_fill(b.device, sparse_info(sparse).buffer, 0, info.size, 3);
+    vulkan_commands_fill(b->device, sparse_info(sparse).buffer, 0, info.size, 3);
     for (int i = 0; i < 4; i++)
         CHECK_EQ(word_of(sparse, (uint64_t)i * BLOCK), 3);
     quire_vulkan_sparse *none = NULL;
-    uint64_t buffers = fv_live(b.driver, FV_BUFFER);
+    uint64_t buffers = fv_live(b->driver, FV_BUFFER);
     CHECK_FAILS(quire_vulkan_sparse_buffer_create(memory, &info, NULL, &none),
                 QUIRE_ERROR_TOO_MANY_PAGES);
     CHECK(!none);
     CHECK_EQ(live_allocations(memory), 4 + HELD / 2);
-    CHECK_EQ(fv_live(b.driver, FV_BUFFER), buffers);
+    CHECK_EQ(fv_live(b->driver, FV_BUFFER), buffers);
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
-    vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_sparse, an_image_is_bound_whole_as_well)
+VULKAN_UNIT_IN(vulkan_sparse, an_image_is_bound_whole_as_well, begin(b, &LOCAL))
 {
-    vulkan_bench b;
     quire_vulkan_sparse *sparse = NULL;
-    quire_memory *memory = begin(&b, &LOCAL);
     CHECK_OK(quire_vulkan_sparse_image_create(memory, &PICTURE, NULL, &sparse));
     quire_vulkan_sparse_info info = sparse_info(sparse);
     CHECK(info.image != VK_NULL_HANDLE && info.buffer == VK_NULL_HANDLE);
@@ -239,19 +224,17 @@ UNIT(vulkan_sparse, an_image_is_bound_whole_as_well)
     CHECK_EQ(info.aspect_count, 0);
     CHECK_EQ(check_parts(sparse), 4);
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
-    vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_sparse, images_keep_the_granularity_to_their_neighbours)
+VULKAN_UNIT(vulkan_sparse, images_keep_the_granularity_to_their_neighbours)
 {
-    vulkan_bench b;
     quire_allocation_info place;
     quire_vulkan_sparse *sparse = NULL;
     fv_layout layout = *fv_layout_named("amd-bar");
     layout.granularity = 2 * BLOCK;
-    vulkan_bench_begin_with(&b, &(fv_options){.layouts = {&layout}});
-    CHECK(vulkan_bench_open(&b, NULL));
-    quire_memory *memory = vulkan_bench_memory(&b, &LOCAL);
+    vulkan_bench_begin_with(b, &(fv_options){.layouts = {&layout}});
+    CHECK(vulkan_bench_open(b, NULL));
+    quire_memory *memory = vulkan_bench_memory(b, &LOCAL);
     VkImageCreateInfo info = PICTURE;
     info.extent.height = 224; /* 7 blocks */
     CHECK_OK(quire_vulkan_sparse_image_create(memory, &info, NULL, &sparse));
@@ -262,15 +245,12 @@ UNIT(vulkan_sparse, images_keep_the_granularity_to_their_neighbours)
         CHECK_EQ(place.size % layout.granularity, 0);
     }
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
-    vulkan_bench_end(&b);
 }
 
 /* ---- resident in parts ----------------------------------------------------------------------- */
 
-UNIT(vulkan_sparse, blocks_are_bound_and_unbound_in_any_order)
+VULKAN_UNIT_IN(vulkan_sparse, blocks_are_bound_and_unbound_in_any_order, begin(b, &LOCAL))
 {
-    vulkan_bench b;
-    quire_memory *memory = begin(&b, &LOCAL);
     quire_vulkan_sparse *sparse = make(memory, &PARTIAL);
     CHECK(sparse_info(sparse).residency);
     CHECK_EQ(sparse_info(sparse).part_count, 16);
@@ -279,7 +259,7 @@ UNIT(vulkan_sparse, blocks_are_bound_and_unbound_in_any_order)
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 4 * BLOCK, 8 * BLOCK));
     CHECK_EQ(check_parts(sparse), 8);
     VkBuffer buffer = sparse_info(sparse).buffer;
-    vulkan_commands_fill(b.device, buffer, 4 * BLOCK, 8 * BLOCK, 1);
+    vulkan_commands_fill(b->device, buffer, 4 * BLOCK, 8 * BLOCK, 1);
     CHECK_OK(quire_vulkan_sparse_unbind(sparse, 5 * BLOCK, BLOCK));
     CHECK_OK(quire_vulkan_sparse_unbind(sparse, 10 * BLOCK, 0)); /* to the end */
     CHECK_EQ(check_parts(sparse), 5);
@@ -287,53 +267,47 @@ UNIT(vulkan_sparse, blocks_are_bound_and_unbound_in_any_order)
     CHECK(!sparse_part(sparse, 5 * BLOCK).allocation.id);
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 0)); /* the rest */
     CHECK_EQ(check_parts(sparse), 16);
-    vulkan_commands_fill(b.device, buffer, 5 * BLOCK, BLOCK, 2);
+    vulkan_commands_fill(b->device, buffer, 5 * BLOCK, BLOCK, 2);
     CHECK_EQ(word_of(sparse, 4 * BLOCK), 1); /* bound blocks keep their bytes */
     CHECK_EQ(word_of(sparse, 5 * BLOCK), 2);
     CHECK_EQ(word_of(sparse, 9 * BLOCK), 1);
     CHECK_OK(quire_vulkan_sparse_unbind(sparse, 0, 0));
     CHECK_EQ(live_allocations(memory), 0);
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
-    vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_sparse, what_is_already_so_costs_no_call)
+VULKAN_UNIT_IN(vulkan_sparse, what_is_already_so_costs_no_call, begin(b, &LOCAL))
 {
-    vulkan_bench b;
-    quire_memory *memory = begin(&b, &LOCAL);
     quire_vulkan_sparse *sparse = make(memory, &PARTIAL);
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 4 * BLOCK));
     uint64_t first = sparse_part(sparse, 0).allocation.id;
-    fv_reset_counters(b.driver);
+    fv_reset_counters(b->driver);
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 4 * BLOCK));
     CHECK_OK(quire_vulkan_sparse_unbind(sparse, 4 * BLOCK, 0));
-    CHECK_EQ(fv_calls(b.driver, NULL), 0);
+    CHECK_EQ(fv_calls(b->driver, NULL), 0);
     CHECK_EQ(sparse_part(sparse, 0).allocation.id, first);
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
-    vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_sparse, a_refused_bind_changes_nothing)
+VULKAN_UNIT(vulkan_sparse, a_refused_bind_changes_nothing)
 {
-    vulkan_bench b;
     quire_memory_options small = LOCAL;
     small.limit = 512 * KIB;
-    quire_memory *memory = begin(&b, &small);
+    quire_memory *memory = begin(b, &small);
     quire_vulkan_sparse *sparse = make(memory, &PARTIAL);
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 2 * BLOCK, BLOCK));
     CHECK_FAILS(quire_vulkan_sparse_bind(sparse, 0, 0), QUIRE_ERROR_OVER_BUDGET);
     CHECK_EQ(check_parts(sparse), 1);
     const fv_fault fault = {.function = "vkQueueBindSparse", .call = 1};
-    CHECK(fv_fail(b.driver, &fault));
+    CHECK(fv_fail(b->driver, &fault));
     CHECK_FAILS(quire_vulkan_sparse_unbind(sparse, 0, 0), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
     CHECK_EQ(check_parts(sparse), 1);
-    CHECK(fv_fail(b.driver, &fault));
+    CHECK(fv_fail(b->driver, &fault));
     CHECK_FAILS(quire_vulkan_sparse_bind(sparse, 0, 5 * BLOCK), QUIRE_ERROR_OUT_OF_HOST_MEMORY);
     CHECK_EQ(check_parts(sparse), 1);
     CHECK_EQ(live_allocations(memory), 1);
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 5 * BLOCK));
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
-    vulkan_bench_end(&b);
 }
 
 enum { THREADS = 4, ROUNDS = 60 };
@@ -354,12 +328,10 @@ static void *toggle(void *argument)
     return NULL;
 }
 
-UNIT(vulkan_sparse, threads_take_turns)
+VULKAN_UNIT_IN(vulkan_sparse, threads_take_turns, begin(b, &LOCAL))
 {
-    vulkan_bench b;
     pthread_t threads[THREADS];
     toggling work[THREADS];
-    quire_memory *memory = begin(&b, &LOCAL);
     quire_vulkan_sparse *sparse = make(memory, &PARTIAL);
     for (unsigned i = 0; i < THREADS; i++) {
         work[i] = (toggling){sparse, i * 3};
@@ -370,7 +342,6 @@ UNIT(vulkan_sparse, threads_take_turns)
     CHECK_EQ(live_allocations(memory), check_parts(sparse));
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
     CHECK_EQ(live_allocations(memory), 0);
-    vulkan_bench_end(&b);
 }
 
 /* Each thread has its own object, and copies, which also use the queue. */
@@ -390,20 +361,18 @@ static void *bind_and_copy(void *argument)
 
 /* A queue without a lock of the caller. The driver lingers in calls, so that it detects two threads
    on the queue. */
-UNIT(vulkan_sparse, different_objects_and_copies_take_turns_at_the_queue)
+VULKAN_UNIT(vulkan_sparse, different_objects_and_copies_take_turns_at_the_queue)
 {
-    vulkan_bench b;
     pthread_t threads[THREADS];
     vulkan_bench_begin_with(
-        &b, &(fv_options){.layouts = {fv_layout_named("amd-bar")}, .linger_us = 50});
-    CHECK(vulkan_bench_open(&b, NULL));
-    quire_memory *memory = vulkan_bench_memory(&b, &LOCAL);
+        b, &(fv_options){.layouts = {fv_layout_named("amd-bar")}, .linger_us = 50});
+    CHECK(vulkan_bench_open(b, NULL));
+    quire_memory *memory = vulkan_bench_memory(b, &LOCAL);
     for (int i = 0; i < THREADS; i++)
         CHECK(!pthread_create(&threads[i], NULL, bind_and_copy, memory));
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     CHECK_EQ(live_allocations(memory), 0);
-    vulkan_bench_end(&b);
 }
 
 /* ---- tiles of images ------------------------------------------------------------------------- */
@@ -457,11 +426,9 @@ static uint64_t check_regions(quire_vulkan_sparse *sparse)
     return texels;
 }
 
-UNIT(vulkan_sparse, an_image_is_resident_tile_by_tile)
+VULKAN_UNIT_IN(vulkan_sparse, an_image_is_resident_tile_by_tile, begin(b, &LOCAL))
 {
-    vulkan_bench b;
     uint64_t at = 0;
-    quire_memory *memory = begin(&b, &LOCAL);
     quire_vulkan_sparse *sparse = make_tiled(memory, &TILED);
     quire_vulkan_sparse_info info = sparse_info(sparse);
     CHECK_EQ(info.aspect_count, 1);
@@ -494,13 +461,10 @@ UNIT(vulkan_sparse, an_image_is_resident_tile_by_tile)
     CHECK_EQ(check_parts(sparse), 44);
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
     CHECK_EQ(live_allocations(memory), 0);
-    vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_sparse, images_of_three_dimensions_have_tiles_too)
+VULKAN_UNIT_IN(vulkan_sparse, images_of_three_dimensions_have_tiles_too, begin(b, &LOCAL))
 {
-    vulkan_bench b;
-    quire_memory *memory = begin(&b, &LOCAL);
     VkImageCreateInfo info = TILED;
     info.imageType = VK_IMAGE_TYPE_3D;
     info.extent = (VkExtent3D){64, 40, 20}; /* 2 x 2 x 2 tiles of 32 x 32 x 16 */
@@ -515,10 +479,9 @@ UNIT(vulkan_sparse, images_of_three_dimensions_have_tiles_too)
     CHECK(sparse_part(sparse, 6 * BLOCK).allocation.id &&
           sparse_part(sparse, 7 * BLOCK).allocation.id);
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
-    vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_sparse, regions_are_checked)
+VULKAN_UNIT_IN(vulkan_sparse, regions_are_checked, begin(b, &LOCAL))
 {
     static const struct {
         quire_vulkan_region region;
@@ -537,9 +500,7 @@ UNIT(vulkan_sparse, regions_are_checked)
         {{.offset = {128, 0, 0}, .extent = {100, 0, 0}}, INVALID},
         {{.unused = {0, 0, 0, 1}}, INVALID},
     };
-    vulkan_bench b;
     uint64_t at = 0;
-    quire_memory *memory = begin(&b, &LOCAL);
     quire_vulkan_sparse *sparse = make_tiled(memory, &TILED);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         CHECK_FAILS(quire_vulkan_sparse_bind_region(sparse, &wrong[i].region), wrong[i].result);
@@ -549,7 +510,6 @@ UNIT(vulkan_sparse, regions_are_checked)
     CHECK_FAILS(quire_vulkan_sparse_find(sparse, NULL, &at), INVALID);
     CHECK_EQ(check_parts(sparse), 0);
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
-    vulkan_bench_end(&b);
 }
 
 /* ---- what cannot be waited for --------------------------------------------------------------- */
@@ -566,13 +526,12 @@ static quire_memory *begin_late(vulkan_bench *b)
 
 #define UNKNOWN QUIRE_ERROR_OUT_OF_HOST_MEMORY /* the result of a change whose wait failed */
 
-UNIT(vulkan_sparse, a_change_that_cannot_be_waited_for_is_finished_by_the_next)
+VULKAN_UNIT_IN(vulkan_sparse, a_change_that_cannot_be_waited_for_is_finished_by_the_next,
+               begin_late(b))
 {
-    vulkan_bench b;
-    quire_memory *memory = begin_late(&b);
     quire_vulkan_sparse *sparse = make(memory, &PARTIAL);
-    vulkan_bench_stop_waits(&b);
-    fv_reset_counters(b.driver);
+    vulkan_bench_stop_waits(b);
+    fv_reset_counters(b->driver);
     CHECK_FAILS(quire_vulkan_sparse_bind(sparse, 0, 3 * BLOCK), UNKNOWN);
     CHECK_EQ(check_parts(sparse), 0); /* until the outcome is known */
     CHECK_EQ(live_allocations(memory), 3);
@@ -580,38 +539,36 @@ UNIT(vulkan_sparse, a_change_that_cannot_be_waited_for_is_finished_by_the_next)
     CHECK_FAILS(quire_vulkan_sparse_unbind(sparse, 0, 0), UNKNOWN);
     CHECK_FAILS(quire_vulkan_sparse_destroy(&sparse), UNKNOWN);
     CHECK_FAILS(quire_memory_destroy(&memory), QUIRE_ERROR_BUSY);
-    CHECK_EQ(fv_calls(b.driver, "vkQueueBindSparse"), 1);
-    fv_heal(b.driver);
+    CHECK_EQ(fv_calls(b->driver, "vkQueueBindSparse"), 1);
+    fv_heal(b->driver);
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 3 * BLOCK));
-    CHECK_EQ(fv_calls(b.driver, "vkQueueBindSparse"), 1); /* the earlier change has taken effect */
+    CHECK_EQ(fv_calls(b->driver, "vkQueueBindSparse"), 1); /* the earlier change has taken effect */
     CHECK_EQ(check_parts(sparse), 3);
-    vulkan_commands_fill(b.device, sparse_info(sparse).buffer, 0, 3 * BLOCK, 9);
+    vulkan_commands_fill(b->device, sparse_info(sparse).buffer, 0, 3 * BLOCK, 9);
     CHECK_EQ(word_of(sparse, 2 * BLOCK), 9);
 
-    vulkan_bench_stop_waits(&b);
+    vulkan_bench_stop_waits(b);
     CHECK_FAILS(quire_vulkan_sparse_unbind(sparse, BLOCK, BLOCK), UNKNOWN);
     CHECK_EQ(check_parts(sparse), 3);
-    fv_heal(b.driver);
+    fv_heal(b->driver);
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, BLOCK)); /* is bound already */
     CHECK_EQ(check_parts(sparse), 2);
     CHECK_EQ(live_allocations(memory), 2);
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
     CHECK_OK(quire_memory_destroy(&memory));
-    vulkan_bench_end(&b);
 }
 
 /* A block that is mapped after its unbinding was submitted stays until it is unmapped. */
-UNIT(vulkan_sparse, a_part_that_is_mapped_meanwhile_does_not_go)
+VULKAN_UNIT(vulkan_sparse, a_part_that_is_mapped_meanwhile_does_not_go)
 {
-    vulkan_bench b;
-    quire_memory *local = begin_late(&b), *memory = NULL;
+    quire_memory *local = begin_late(b), *memory = NULL;
     CHECK_OK(quire_memory_create(
-        b.device, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE}, &memory));
+        b->device, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE}, &memory));
     quire_vulkan_sparse *sparse = make(memory, &PARTIAL);
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, BLOCK));
-    vulkan_bench_stop_waits(&b);
+    vulkan_bench_stop_waits(b);
     CHECK_FAILS(quire_vulkan_sparse_unbind(sparse, 0, BLOCK), UNKNOWN);
-    fv_heal(b.driver);
+    fv_heal(b->driver);
     quire_allocation part = sparse_part(sparse, 0).allocation;
     void *pointer = NULL;
     CHECK_OK(quire_map(memory, part, &pointer));
@@ -623,24 +580,21 @@ UNIT(vulkan_sparse, a_part_that_is_mapped_meanwhile_does_not_go)
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
     CHECK_OK(quire_memory_destroy(&memory));
     CHECK_OK(quire_memory_destroy(&local));
-    vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_sparse, an_object_is_not_made_so_and_nothing_of_it_goes_too_early)
+VULKAN_UNIT_IN(vulkan_sparse, an_object_is_not_made_so_and_nothing_of_it_goes_too_early,
+               begin_late(b))
 {
-    vulkan_bench b;
     quire_vulkan_sparse *sparse = NULL;
-    quire_memory *memory = begin_late(&b);
-    vulkan_bench_stop_waits(&b);
+    vulkan_bench_stop_waits(b);
     CHECK_FAILS(quire_vulkan_sparse_buffer_create(memory, &WHOLE, NULL, &sparse), UNKNOWN);
     CHECK(sparse == NULL);
     CHECK_FAILS(quire_memory_destroy(&memory), QUIRE_ERROR_BUSY);
-    CHECK_EQ(fv_live(b.driver, FV_BUFFER), 1);
-    fv_heal(b.driver);
+    CHECK_EQ(fv_live(b->driver, FV_BUFFER), 1);
+    fv_heal(b->driver);
     CHECK_OK(quire_memory_destroy(&memory));
-    CHECK_EQ(fv_live(b.driver, FV_BUFFER), 0);
-    CHECK_EQ(fv_live(b.driver, FV_MEMORY), 0);
-    vulkan_bench_end(&b);
+    CHECK_EQ(fv_live(b->driver, FV_BUFFER), 0);
+    CHECK_EQ(fv_live(b->driver, FV_MEMORY), 0);
 }
 
 /* Its pages are destroyed with the next page after the change is complete, or with the device. */
@@ -669,31 +623,27 @@ UNIT(vulkan_sparse, a_memory_that_must_go_leaves_it_to_the_device)
     }
 }
 
-UNIT(vulkan_sparse, of_a_lost_device_nothing_is_waited_for)
+VULKAN_UNIT_IN(vulkan_sparse, of_a_lost_device_nothing_is_waited_for, begin_late(b))
 {
-    vulkan_bench b;
-    quire_memory *memory = begin_late(&b);
     quire_vulkan_sparse *sparse = make(memory, &PARTIAL);
-    vulkan_bench_stop_waits(&b);
+    vulkan_bench_stop_waits(b);
     CHECK_FAILS(quire_vulkan_sparse_bind(sparse, 0, 3 * BLOCK), UNKNOWN);
-    fv_heal(b.driver);
-    fv_lose_devices(b.driver);
-    fv_allow(b.driver, "not done");
+    fv_heal(b->driver);
+    fv_lose_devices(b->driver);
+    fv_allow(b->driver, "not done");
     CHECK_FAILS(quire_vulkan_sparse_bind(sparse, 0, BLOCK), QUIRE_ERROR_DEVICE_LOST);
     CHECK_EQ(live_allocations(memory), 0);
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
     CHECK_OK(quire_memory_destroy(&memory));
-    vulkan_bench_end(&b);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-UNIT(vulkan_sparse, a_memory_is_busy_with_an_object_of_which_nothing_is_bound)
+VULKAN_UNIT_ON(vulkan_sparse, a_memory_is_busy_with_an_object_of_which_nothing_is_bound,
+               vulkan_bench_start(b, NULL, 0))
 {
-    vulkan_bench b;
-    vulkan_bench_start(&b, NULL, 0);
     quire_memory *memory = NULL;
-    CHECK_OK(quire_memory_create(b.device, &LOCAL, &memory));
+    CHECK_OK(quire_memory_create(b->device, &LOCAL, &memory));
     quire_vulkan_sparse *one = make(memory, &PARTIAL), *other = NULL;
     CHECK_OK(quire_vulkan_sparse_buffer_create(memory, &PARTIAL, NULL, &other));
     CHECK_FAILS(quire_memory_destroy(&memory), QUIRE_ERROR_BUSY);
@@ -705,31 +655,26 @@ UNIT(vulkan_sparse, a_memory_is_busy_with_an_object_of_which_nothing_is_bound)
     CHECK_OK(quire_vulkan_sparse_destroy(&one));
     CHECK_OK(quire_vulkan_sparse_destroy(&one)); /* an object that is NULL */
     CHECK_OK(quire_memory_destroy(&memory));
-    vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_sparse, destroy_all_ends_it_too)
+VULKAN_UNIT_ON(vulkan_sparse, destroy_all_ends_it_too, vulkan_bench_start(b, NULL, 0))
 {
-    vulkan_bench b;
-    vulkan_bench_start(&b, NULL, 0);
     quire_memory *memory = NULL;
-    CHECK_OK(quire_memory_create(b.device, &LOCAL, &memory));
+    CHECK_OK(quire_memory_create(b->device, &LOCAL, &memory));
     make(memory, &PARTIAL);
     CHECK_OK(quire_vulkan_sparse_bind(make(memory, &PARTIAL), 0, 0));
     make(memory, &WHOLE);
     CHECK_FAILS(quire_memory_destroy(&memory), QUIRE_ERROR_BUSY);
     quire_memory_destroy_all(&memory);
-    CHECK_EQ(fv_live(b.driver, FV_BUFFER), 0);
-    CHECK_EQ(fv_live(b.driver, FV_MEMORY), 0);
-    vulkan_bench_end(&b);
+    CHECK_EQ(fv_live(b->driver, FV_BUFFER), 0);
+    CHECK_EQ(fv_live(b->driver, FV_MEMORY), 0);
 }
 
-UNIT(vulkan_sparse, a_mapped_part_keeps_it)
+VULKAN_UNIT(vulkan_sparse, a_mapped_part_keeps_it)
 {
-    vulkan_bench b;
     void *bytes;
-    quire_memory *memory = begin(&b, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE,
-                                                             .pages = {.page_size = 4 * BLOCK}});
+    quire_memory *memory = begin(b, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE,
+                                                            .pages = {.page_size = 4 * BLOCK}});
     quire_vulkan_sparse *sparse = make(memory, &PARTIAL), *same = sparse;
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 2 * BLOCK));
     quire_allocation second = sparse_part(sparse, BLOCK).allocation;
@@ -738,12 +683,11 @@ UNIT(vulkan_sparse, a_mapped_part_keeps_it)
     CHECK_FAILS(quire_vulkan_sparse_destroy(&sparse), QUIRE_ERROR_BUSY);
     CHECK(sparse == same);
     CHECK_EQ(check_parts(sparse), 2);
-    vulkan_commands_fill(b.device, sparse_info(sparse).buffer, BLOCK, 4, 8);
+    vulkan_commands_fill(b->device, sparse_info(sparse).buffer, BLOCK, 4, 8);
     CHECK_OK(quire_invalidate(memory, second, 0, 0));
     CHECK_EQ(*(uint32_t *)bytes, 8);
     CHECK_OK(quire_unmap(memory, second));
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
-    vulkan_bench_end(&b);
 }
 
 /* ---- the queue ------------------------------------------------------------------------------- */
@@ -778,24 +722,21 @@ static void refused_on(vulkan_bench *b, const VkPhysicalDeviceFeatures *features
     CHECK_OK(quire_device_destroy(&device));
 }
 
-UNIT(vulkan_sparse, what_the_device_lacks_is_named)
+VULKAN_UNIT_ON(vulkan_sparse, what_the_device_lacks_is_named, begin(b, &LOCAL))
 {
     const VkPhysicalDeviceFeatures none = {.robustBufferAccess = VK_FALSE};
     const VkPhysicalDeviceFeatures binding = {.sparseBinding = VK_TRUE};
     const VkPhysicalDeviceFeatures all = {.sparseBinding = VK_TRUE,
                                           .sparseResidencyBuffer = VK_TRUE};
-    vulkan_bench b;
-    begin(&b, &LOCAL);
-    const quire_vulkan_handles h = vulkan_bench_handles(&b);
+    const quire_vulkan_handles h = vulkan_bench_handles(b);
     const quire_vulkan_queue queue = {.queue = h.queue, .family = h.queue_family};
-    refused_on(&b, NULL, queue, &WHOLE, "sparseBinding");
-    refused_on(&b, &none, queue, &WHOLE, "sparseBinding");
-    refused_on(&b, &binding, queue, &PARTIAL, "sparseResidencyBuffer");
-    refused_on(&b, &all, (quire_vulkan_queue){.family = 0}, &WHOLE, "without a queue");
+    refused_on(b, NULL, queue, &WHOLE, "sparseBinding");
+    refused_on(b, &none, queue, &WHOLE, "sparseBinding");
+    refused_on(b, &binding, queue, &PARTIAL, "sparseResidencyBuffer");
+    refused_on(b, &all, (quire_vulkan_queue){.family = 0}, &WHOLE, "without a queue");
     VkBufferCreateInfo aliased = WHOLE;
     aliased.flags |= VK_BUFFER_CREATE_SPARSE_ALIASED_BIT;
-    refused_on(&b, &all, queue, &aliased, "sparseResidencyAliased");
-    vulkan_bench_end(&b);
+    refused_on(b, &all, queue, &aliased, "sparseResidencyAliased");
 }
 
 /* ---- misuse ---------------------------------------------------------------------------------- */
@@ -808,15 +749,13 @@ static quire_result try_options(quire_memory *memory, quire_vulkan_object_option
     return result;
 }
 
-UNIT(vulkan_sparse, descriptions_and_options_are_checked)
+VULKAN_UNIT_IN(vulkan_sparse, descriptions_and_options_are_checked, begin(b, &LOCAL))
 {
-    vulkan_bench b;
     char name[QUIRE_MAX_NAME + 2];
     quire_vulkan_sparse *sparse = NULL;
     quire_buffer buffer;
     quire_image image;
     quire_requirements needs;
-    quire_memory *memory = begin(&b, &LOCAL);
     memset(name, 'n', sizeof name);
     name[sizeof name - 1] = 0;
     CHECK_FAILS(try_options(memory, (quire_vulkan_object_options){.alignment = 3}), INVALID);
@@ -847,19 +786,16 @@ UNIT(vulkan_sparse, descriptions_and_options_are_checked)
     CHECK_FAILS(quire_vulkan_buffer_create(memory, &WHOLE, NULL, &buffer), UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "quire_vulkan_sparse_buffer_create");
     CHECK_FAILS(quire_vulkan_image_create(memory, &PICTURE, NULL, &image), UNSUPPORTED);
-    CHECK_OK(quire_vulkan_buffer_requirements(b.device, &WHOLE, &needs));
+    CHECK_OK(quire_vulkan_buffer_requirements(b->device, &WHOLE, &needs));
     CHECK_EQ(needs.alignment, BLOCK);
-    CHECK_OK(quire_vulkan_image_requirements(b.device, &PICTURE, &needs));
+    CHECK_OK(quire_vulkan_image_requirements(b->device, &PICTURE, &needs));
     CHECK_EQ(needs.size, 1024 * KIB);
-    vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_sparse, ranges_are_checked)
+VULKAN_UNIT_IN(vulkan_sparse, ranges_are_checked, begin(b, &LOCAL))
 {
-    vulkan_bench b;
     quire_vulkan_part part;
     uint64_t offset = 1;
-    quire_memory *memory = begin(&b, &LOCAL);
     quire_vulkan_sparse *sparse = make(memory, &PARTIAL), *whole = make(memory, &WHOLE);
     const quire_vulkan_region region = {.level = 0};
     CHECK_FAILS(quire_vulkan_sparse_bind(sparse, 1, BLOCK), INVALID);
@@ -883,13 +819,10 @@ UNIT(vulkan_sparse, ranges_are_checked)
     CHECK_EQ(check_parts(sparse), 0);
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
     CHECK_OK(quire_vulkan_sparse_destroy(&whole));
-    vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_sparse, a_part_is_the_objects_to_free)
+VULKAN_UNIT_IN(vulkan_sparse, a_part_is_the_objects_to_free, begin(b, &LOCAL))
 {
-    vulkan_bench b;
-    quire_memory *memory = begin(&b, &LOCAL);
     quire_vulkan_sparse *sparse = make(memory, &PARTIAL), *whole = make(memory, &WHOLE);
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 2 * BLOCK));
     quire_allocation part = sparse_part(sparse, 0).allocation;
@@ -901,5 +834,4 @@ UNIT(vulkan_sparse, a_part_is_the_objects_to_free)
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
     CHECK_OK(quire_vulkan_sparse_destroy(&whole));
     CHECK_EQ(live_allocations(memory), 0);
-    vulkan_bench_end(&b);
 }

@@ -65,10 +65,9 @@ static uint64_t check_regions(quire_vulkan_sparse *sparse, VkImageAspectFlags as
     return texels;
 }
 
-UNIT(vulkan_sparse_tiles, depth_and_stencil_have_tiles_of_their_own)
+VULKAN_UNIT(vulkan_sparse_tiles, depth_and_stencil_have_tiles_of_their_own)
 {
-    vulkan_bench b;
-    quire_vulkan_sparse *sparse = make(&b, 0, &SHADOWS);
+    quire_vulkan_sparse *sparse = make(b, 0, &SHADOWS);
     quire_vulkan_sparse_info info = sparse_info(sparse);
     CHECK_EQ(info.aspect_count, 2);
     CHECK_EQ(info.aspects[0].aspect, DEPTH);
@@ -98,14 +97,12 @@ UNIT(vulkan_sparse_tiles, depth_and_stencil_have_tiles_of_their_own)
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 0));
     CHECK_EQ(sparse_info(sparse).bound, info.size);
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
-    vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_sparse_tiles, aspects_are_checked)
+VULKAN_UNIT(vulkan_sparse_tiles, aspects_are_checked)
 {
     uint64_t offset;
-    vulkan_bench b;
-    quire_vulkan_sparse *sparse = make(&b, 0, &SHADOWS);
+    quire_vulkan_sparse *sparse = make(b, 0, &SHADOWS);
     const quire_vulkan_region wrong[] = {
         {.aspect = VK_IMAGE_ASPECT_COLOR_BIT},
         {.aspect = METADATA},
@@ -122,13 +119,11 @@ UNIT(vulkan_sparse_tiles, aspects_are_checked)
     CHECK_EQ(bound(sparse), 0);
     CHECK_OK(quire_vulkan_sparse_bind_region(
         sparse, &(quire_vulkan_region){.offset = {128, 0, 0}, .aspect = DEPTH}));
-    vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_sparse_tiles, a_tail_of_all_layers_is_bound_once)
+VULKAN_UNIT(vulkan_sparse_tiles, a_tail_of_all_layers_is_bound_once)
 {
-    vulkan_bench b;
-    quire_vulkan_sparse *sparse = make(&b, FV_SINGLE_TAIL, &SHADOWS);
+    quire_vulkan_sparse *sparse = make(b, FV_SINGLE_TAIL, &SHADOWS);
     CHECK_EQ(sparse_info(sparse).part_count, 2 * DEPTH_TILES + 2 + 2 * STENCIL_TILES + 2);
     for (uint32_t layer = 0; layer < 2; layer++) {
         const quire_vulkan_region tail = {.level = 4, .layer = layer};
@@ -137,7 +132,6 @@ UNIT(vulkan_sparse_tiles, a_tail_of_all_layers_is_bound_once)
     }
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 0));
     CHECK_OK(quire_vulkan_sparse_unbind(sparse, 0, 0));
-    vulkan_bench_end(&b);
 }
 
 /* The driver reports a missing and an unnecessary METADATA flag. */
@@ -170,27 +164,24 @@ UNIT(vulkan_sparse_tiles, metadata_is_an_aspect_without_tiles)
     }
 }
 
-UNIT(vulkan_sparse_tiles, images_of_several_samples_have_smaller_tiles)
+VULKAN_UNIT(vulkan_sparse_tiles, images_of_several_samples_have_smaller_tiles)
 {
     VkImageCreateInfo samples = SHADOWS;
-    vulkan_bench b;
     samples.samples = VK_SAMPLE_COUNT_4_BIT;
     samples.mipLevels = 1;
-    quire_vulkan_sparse *sparse = make(&b, 0, &samples);
+    quire_vulkan_sparse *sparse = make(b, 0, &samples);
     quire_vulkan_sparse_info info = sparse_info(sparse);
     CHECK_EQ(info.aspects[0].tile.width, 64); /* 4 samples of 4 bytes */
     CHECK_EQ(info.aspects[1].tile.width, 128);
     CHECK_EQ(check_regions(sparse, DEPTH), 2 * 512 * 300);
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 0));
     CHECK_EQ(sparse_info(sparse).bound, info.size);
-    vulkan_bench_end(&b);
 }
 
 /* A supported sample count on a device that was created without its feature, and other counts. */
-UNIT(vulkan_sparse_tiles, samples_need_their_feature)
+VULKAN_UNIT(vulkan_sparse_tiles, samples_need_their_feature)
 {
-    vulkan_bench b;
-    quire_vulkan_sparse *sparse = make(&b, 0, &SHADOWS), *other = NULL;
+    quire_vulkan_sparse *sparse = make(b, 0, &SHADOWS), *other = NULL;
     VkImageCreateInfo samples = SHADOWS;
     samples.samples = VK_SAMPLE_COUNT_8_BIT;
     samples.mipLevels = 1;
@@ -199,5 +190,4 @@ UNIT(vulkan_sparse_tiles, samples_need_their_feature)
         QUIRE_ERROR_UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "without the feature sparseResidency8Samples");
     CHECK(other == NULL);
-    vulkan_bench_end(&b);
 }

@@ -108,6 +108,13 @@ static void begin(world *w, const char *layout)
     w->memory = vulkan_bench_memory(&w->b, &LOCAL);
 }
 
+static void end(world *w)
+{
+    vulkan_bench_end(&w->b);
+}
+
+#define CASE(name, begin) UNIT_ON(vulkan_staging, name, world, w, begin, end)
+
 static void fill_pattern(unsigned char *bytes, uint64_t size, uint64_t key)
 {
     for (uint64_t i = 0; i < size; i++)
@@ -142,30 +149,28 @@ UNIT(vulkan_staging, both_halves_carry_bytes_in_both_directions)
     }
 }
 
-UNIT(vulkan_staging, both_halves_carry_texels_in_both_directions)
+UNIT_ON(vulkan_staging, both_halves_carry_texels_in_both_directions, world, w, (void)w, end)
 {
     enum { SIDE = 60, BYTES = SIDE * SIDE * 4 };
     static unsigned char in[BYTES], out[BYTES];
-    world w;
     quire_image image;
     fill_pattern(in, BYTES, 9);
-    begin(&w, "amd-bar");
+    begin(w, "amd-bar");
     CHECK_OK(quire_image_create(
-        w.memory,
+        w->memory,
         &(quire_image_options){.width = SIDE,
                                .height = SIDE,
                                .channel_count = 4,
                                .usage = QUIRE_USAGE_TRANSFER_SOURCE | QUIRE_USAGE_TRANSFER_TARGET},
         &image));
-    fv_reset_counters(w.b.driver);
-    CHECK_OK(quire_lluvia_image_write(w.memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
+    fv_reset_counters(w->b.driver);
+    CHECK_OK(quire_lluvia_image_write(w->memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
                                       VK_IMAGE_LAYOUT_GENERAL, in, BYTES));
-    expect_both_halves(&w);
-    CHECK_OK(quire_lluvia_image_read(w.memory, image, VK_IMAGE_LAYOUT_GENERAL, out, BYTES));
-    CHECK_EQ(fv_calls(w.b.driver, "vkQueueSubmit"), fv_calls(w.b.driver, "vkWaitForFences"));
-    expect_both_halves(&w);
+    expect_both_halves(w);
+    CHECK_OK(quire_lluvia_image_read(w->memory, image, VK_IMAGE_LAYOUT_GENERAL, out, BYTES));
+    CHECK_EQ(fv_calls(w->b.driver, "vkQueueSubmit"), fv_calls(w->b.driver, "vkWaitForFences"));
+    expect_both_halves(w);
     CHECK(!memcmp(in, out, BYTES));
-    vulkan_bench_end(&w.b);
 }
 
 /* ---- batches --------------------------------------------------------------------------------- */
@@ -184,28 +189,25 @@ static void make_items(quire_write_item *writes, quire_read_item *reads,
     }
 }
 
-UNIT(vulkan_staging, a_thousand_writes_are_one_submission_and_one_wait)
+CASE(a_thousand_writes_are_one_submission_and_one_wait, begin(w, NULL))
 {
     static quire_write_item writes[ITEMS];
     static quire_read_item reads[ITEMS];
     quire_allocation made[2];
-    world w;
-    begin(&w, NULL);
     for (int i = 0; i < 2; i++)
-        CHECK_OK(quire_allocate(w.memory, &(quire_allocation_options){.size = SIZE}, &made[i]));
+        CHECK_OK(quire_allocate(w->memory, &(quire_allocation_options){.size = SIZE}, &made[i]));
     make_items(writes, reads, made);
     fill_pattern(data, sizeof data, 1);
-    CHECK_OK(quire_write_batch(w.memory, writes, 1, NULL, NULL)); /* creates the ring */
-    fv_reset_counters(w.b.driver);
-    CHECK_OK(quire_write_batch(w.memory, writes, ITEMS, NULL, NULL));
-    CHECK_EQ(fv_calls(w.b.driver, "vkQueueSubmit"), 1);
-    CHECK_EQ(fv_calls(w.b.driver, "vkWaitForFences"), 1);
-    fv_reset_counters(w.b.driver);
-    CHECK_OK(quire_read_batch(w.memory, reads, ITEMS));
-    CHECK_EQ(fv_calls(w.b.driver, "vkQueueSubmit"), 1);
-    CHECK_EQ(fv_calls(w.b.driver, "vkWaitForFences"), 1);
+    CHECK_OK(quire_write_batch(w->memory, writes, 1, NULL, NULL)); /* creates the ring */
+    fv_reset_counters(w->b.driver);
+    CHECK_OK(quire_write_batch(w->memory, writes, ITEMS, NULL, NULL));
+    CHECK_EQ(fv_calls(w->b.driver, "vkQueueSubmit"), 1);
+    CHECK_EQ(fv_calls(w->b.driver, "vkWaitForFences"), 1);
+    fv_reset_counters(w->b.driver);
+    CHECK_OK(quire_read_batch(w->memory, reads, ITEMS));
+    CHECK_EQ(fv_calls(w->b.driver, "vkQueueSubmit"), 1);
+    CHECK_EQ(fv_calls(w->b.driver, "vkWaitForFences"), 1);
     CHECK(!memcmp(data, back, sizeof data));
-    vulkan_bench_end(&w.b);
 }
 
 /* Items that share bytes need a barrier between them, others do not. */
@@ -242,7 +244,7 @@ UNIT(vulkan_staging, items_that_share_bytes_are_written_in_order)
 }
 
 /* Random items, small and larger than the ring, of allocations in several pages. */
-UNIT(vulkan_staging, random_batches_leave_the_bytes_of_the_model)
+CASE(random_batches_leave_the_bytes_of_the_model, begin(w, NULL))
 {
     enum { COUNT = 12, LENGTH = 9000, BATCH = 300 };
     static unsigned char models[COUNT][LENGTH], source[LENGTH * 3], found[BATCH][600];
@@ -250,11 +252,9 @@ UNIT(vulkan_staging, random_batches_leave_the_bytes_of_the_model)
     static quire_read_item reads[BATCH];
     test_random r = {20};
     quire_allocation made[COUNT];
-    world w;
-    begin(&w, NULL);
     for (int i = 0; i < COUNT; i++)
-        CHECK_OK(quire_allocate(w.memory, &(quire_allocation_options){.size = LENGTH, .zero = true},
-                                &made[i]));
+        CHECK_OK(quire_allocate(
+            w->memory, &(quire_allocation_options){.size = LENGTH, .zero = true}, &made[i]));
     memset(models, 0, sizeof models);
     for (uint64_t i = 0; i < sizeof source; i++)
         source[i] = (unsigned char)random_next(&r);
@@ -268,16 +268,15 @@ UNIT(vulkan_staging, random_batches_leave_the_bytes_of_the_model)
             size = random_below(&r, 600);
             reads[i] = (quire_read_item){made[k], random_below(&r, LENGTH - size), found[i], size};
         }
-        CHECK_OK(quire_write_batch(w.memory, writes, count, NULL, NULL));
-        CHECK_OK(quire_read_batch(w.memory, reads, count));
+        CHECK_OK(quire_write_batch(w->memory, writes, count, NULL, NULL));
+        CHECK_OK(quire_read_batch(w->memory, reads, count));
         for (uint64_t i = 0; i < count; i++)
             for (int k = 0; k < COUNT; k++)
                 if (reads[i].allocation.id == made[k].id)
                     CHECK(!memcmp(found[i], models[k] + reads[i].offset, reads[i].size));
     }
     for (int i = 0; i < COUNT; i++) {
-        CHECK_OK(quire_read(w.memory, made[i], 0, source, LENGTH));
+        CHECK_OK(quire_read(w->memory, made[i], 0, source, LENGTH));
         CHECK(!memcmp(source, models[i], LENGTH));
     }
-    vulkan_bench_end(&w.b);
 }

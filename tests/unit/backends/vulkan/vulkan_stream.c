@@ -40,6 +40,8 @@ static void begin(void)
     begin_with(NULL, 0);
 }
 
+#define CASE(name, begin) UNIT_WITHIN(vulkan_stream, name, begin, vulkan_bench_end(&b))
+
 static quire_stream *make(void)
 {
     quire_stream *stream = NULL;
@@ -64,9 +66,8 @@ static quire_copy_job job_of(const quire_native *to, const quire_native *from, u
                             .size = size};
 }
 
-UNIT(vulkan_stream, what_it_cannot_do_on_a_stream_is_unsupported)
+CASE(what_it_cannot_do_on_a_stream_is_unsupported, begin())
 {
-    begin();
     quire_stream *stream = make();
     quire_allocation first = allocate(1000);
     quire_native one = place_of(memory, first);
@@ -80,13 +81,11 @@ UNIT(vulkan_stream, what_it_cannot_do_on_a_stream_is_unsupported)
     CHECK_FAILS(fill_range(device, stream, &one, 8, 1), UNSUPPORTED);
     CHECK_EQ(fv_calls(b.driver, "vkQueueSubmit"), 0);
     CHECK_OK(quire_stream_destroy(&stream));
-    vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_stream, points_follow_each_other_and_commands_are_used_again)
+CASE(points_follow_each_other_and_commands_are_used_again, begin())
 {
     quire_point last = {0};
-    begin();
     quire_stream *stream = make();
     quire_native page = range_of(memory, 1000);
     for (int i = 0; i < 100; i++) {
@@ -100,7 +99,6 @@ UNIT(vulkan_stream, points_follow_each_other_and_commands_are_used_again)
     CHECK_EQ(fv_live(b.driver, FV_COMMAND_POOL), 1);
     CHECK_OK(quire_stream_destroy(&stream));
     CHECK_EQ(fv_live(b.driver, FV_COMMAND_POOL), 0);
-    vulkan_bench_end(&b);
 }
 
 /* ---- the caller's semaphore ----------------------------------------------------------------- */
@@ -113,12 +111,11 @@ static quire_stream *wrap(VkSemaphore semaphore)
     return stream;
 }
 
-UNIT(vulkan_stream, a_semaphore_of_the_callers_is_announced_to)
+CASE(a_semaphore_of_the_callers_is_announced_to, begin())
 {
     quire_point point;
     VkSemaphore told = VK_NULL_HANDLE;
     uint64_t released = 0;
-    begin();
     VkSemaphore semaphore = timeline_make(&handles);
     quire_stream *stream = wrap(semaphore), *own = make();
     quire_allocation live = allocate(4096);
@@ -149,12 +146,10 @@ UNIT(vulkan_stream, a_semaphore_of_the_callers_is_announced_to)
     CHECK_OK(quire_stream_destroy(&stream));
     CHECK_OK(quire_stream_destroy(&own));
     timeline_end(&handles, semaphore);
-    vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_stream, own_work_waits_for_the_callers_value)
+CASE(own_work_waits_for_the_callers_value, begin())
 {
-    begin();
     VkSemaphore semaphore = timeline_make(&handles);
     quire_stream *theirs = wrap(semaphore), *stream = make();
     quire_allocation first = allocate(1000);
@@ -178,7 +173,6 @@ UNIT(vulkan_stream, own_work_waits_for_the_callers_value)
     CHECK_OK(quire_stream_destroy(&stream));
     CHECK_OK(quire_stream_destroy(&theirs));
     timeline_end(&handles, semaphore);
-    vulkan_bench_end(&b);
 }
 
 /* A submission that waits for a stream keeps the semaphore alive until it is complete, in any order
@@ -226,9 +220,8 @@ static void give_a_page_back(void)
 }
 
 /* Its semaphore and the caller's exist until the value is signalled. */
-UNIT(vulkan_stream, the_end_of_a_stream_that_cannot_go_on_does_not_sleep_for_ever)
+CASE(the_end_of_a_stream_that_cannot_go_on_does_not_sleep_for_ever, begin())
 {
-    begin();
     VkSemaphore semaphore = timeline_make(&handles);
     quire_stream *theirs = wrap(semaphore), *stuck = make_stuck(theirs);
     uint64_t before = qi_clock();
@@ -242,12 +235,10 @@ UNIT(vulkan_stream, the_end_of_a_stream_that_cannot_go_on_does_not_sleep_for_eve
     give_a_page_back();
     CHECK_EQ(fv_live(b.driver, FV_SEMAPHORE), 1);
     timeline_end(&handles, semaphore);
-    vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_stream, the_end_of_its_memory_does_not_either)
+CASE(the_end_of_its_memory_does_not_either, begin())
 {
-    begin();
     VkSemaphore semaphore = timeline_make(&handles);
     quire_stream *theirs = wrap(semaphore), *stuck = make_stuck(theirs);
     quire_allocation made[2];
@@ -265,7 +256,6 @@ UNIT(vulkan_stream, the_end_of_its_memory_does_not_either)
     timeline_signal(&handles, semaphore, 3);
     TIMELINE_CALL(&handles, vkDeviceWaitIdle)(handles.device);
     timeline_end(&handles, semaphore);
-    vulkan_bench_end(&b);
 }
 
 /* ---- the caller's queues -------------------------------------------------------------------- */
@@ -367,14 +357,12 @@ UNIT(vulkan_stream, without_timeline_semaphores_there_are_none)
     unwrap_fixture(&f);
 }
 
-UNIT(vulkan_stream, the_extension_of_an_older_version_serves)
+CASE(the_extension_of_an_older_version_serves, begin_with("nvidia-11", 0))
 {
-    begin_with("nvidia-11", 0);
     CHECK(handles.api_version < VK_API_VERSION_1_2);
     quire_stream *stream = make();
     finish(stream);
     CHECK_OK(quire_stream_destroy(&stream));
-    vulkan_bench_end(&b);
 }
 
 UNIT(vulkan_stream, without_a_queue_the_callers_semaphore_serves_alone)
@@ -399,9 +387,8 @@ UNIT(vulkan_stream, without_a_queue_the_callers_semaphore_serves_alone)
 
 /* ---- loss and wrong use --------------------------------------------------------------------- */
 
-UNIT(vulkan_stream, a_lost_device_answers_so_and_gives_everything_back)
+CASE(a_lost_device_answers_so_and_gives_everything_back, begin())
 {
-    begin();
     VkSemaphore semaphore = timeline_make(&handles);
     quire_stream *theirs = wrap(semaphore), *stream = make();
     quire_native page = range_of(memory, 1000);
@@ -416,13 +403,11 @@ UNIT(vulkan_stream, a_lost_device_answers_so_and_gives_everything_back)
     CHECK_OK(quire_stream_destroy(&stream));
     CHECK_OK(quire_stream_destroy(&theirs));
     timeline_end(&handles, semaphore);
-    vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_stream, wrong_use_is_refused)
+CASE(wrong_use_is_refused, begin())
 {
     quire_stream *stream = NULL;
-    begin();
     VkSemaphore semaphore = timeline_make(&handles);
     const quire_vulkan_queue queue = {.queue = handles.queue};
     const quire_vulkan_stream_options wrong[] = {
@@ -435,5 +420,4 @@ UNIT(vulkan_stream, wrong_use_is_refused)
         CHECK_FAILS(quire_vulkan_stream_wrap(device, &wrong[i], &stream), INVALID);
     CHECK(!stream);
     timeline_end(&handles, semaphore);
-    vulkan_bench_end(&b);
 }

@@ -78,12 +78,13 @@ static uint64_t waits(void)
     return fv_calls(b.driver, "vkWaitForFences") + fv_calls(b.driver, "vkWaitSemaphores");
 }
 
+#define CASE(name, begin) UNIT_WITHIN(vulkan_stream_copy, name, begin, end())
+
 /* ---- without waiting ------------------------------------------------------------------------- */
 
-UNIT(vulkan_stream_copy, host_bytes_are_submitted_and_not_waited_for)
+CASE(host_bytes_are_submitted_and_not_waited_for, begin())
 {
     quire_point done;
-    begin();
     CHECK_OK(copy(7, in, 1000, &done));
     CHECK_EQ(waits(), 0);
     CHECK_EQ(fv_calls(b.driver, "vkQueueSubmit"), 2); /* the copy and the point */
@@ -92,14 +93,12 @@ UNIT(vulkan_stream_copy, host_bytes_are_submitted_and_not_waited_for)
     CHECK_OK(quire_point_await(&done, QUIRE_FOREVER));
     CHECK_OK(quire_read(memory, made, 7, out, 1000));
     CHECK(!memcmp(in, out, 1000));
-    end();
 }
 
 /* Rows are packed into the ring; the gaps between them stay. */
-UNIT(vulkan_stream_copy, rows_are_submitted_at_once)
+CASE(rows_are_submitted_at_once, begin())
 {
     static unsigned char model[SIZE];
-    begin();
     CHECK_OK(quire_fill(memory, made, &(quire_fill_options){.value = 1}, NULL));
     fv_reset_counters(b.driver);
     quire_copy_options o = from_host(3, in, 20);
@@ -113,13 +112,11 @@ UNIT(vulkan_stream_copy, rows_are_submitted_at_once)
             memcpy(model + 3 + k * 2000 + i * 31, in + k * 1250 + i * 25, 20);
     finish(stream);
     expect(model, SIZE);
-    end();
 }
 
 /* A copy that is larger than the ring waits for its own first parts, and keeps two in flight. */
-UNIT(vulkan_stream_copy, it_waits_only_while_all_staging_memory_is_in_use)
+CASE(it_waits_only_while_all_staging_memory_is_in_use, begin())
 {
-    begin();
     CHECK_OK(copy(0, in, 8000, NULL));
     CHECK_EQ(waits(), 0);
     CHECK_OK(copy(0, in, SIZE, NULL));
@@ -131,14 +128,12 @@ UNIT(vulkan_stream_copy, it_waits_only_while_all_staging_memory_is_in_use)
     CHECK_OK(copy(0, in, SIZE, NULL)); /* the same memory again */
     finish(stream);
     CHECK_EQ(fv_live(b.driver, FV_MEMORY), memories);
-    end();
 }
 
-UNIT(vulkan_stream_copy, a_thousand_writes_are_one_submission_without_a_wait)
+CASE(a_thousand_writes_are_one_submission_without_a_wait, begin())
 {
     static quire_write_item items[ITEMS];
     quire_point done;
-    begin();
     for (uint64_t i = 0; i < ITEMS; i++)
         items[i] = (quire_write_item){made, i * 5, in + i * 5, 4};
     CHECK_OK(quire_fill(memory, made, &(quire_fill_options){.value = 0}, NULL));
@@ -150,7 +145,6 @@ UNIT(vulkan_stream_copy, a_thousand_writes_are_one_submission_without_a_wait)
     for (uint64_t i = 4; i < ITEMS * 5; i += 5)
         in[i] = 0;
     expect(in, (uint64_t)ITEMS * 5);
-    end();
 }
 
 /* ---- in order -------------------------------------------------------------------------------- */
@@ -204,10 +198,9 @@ UNIT(vulkan_stream_copy, random_work_leaves_the_bytes_of_the_model)
 /* ---- failures -------------------------------------------------------------------------------- */
 
 /* Without memory for the stream's ring the call waits, and copies through the device's ring. */
-UNIT(vulkan_stream_copy, without_memory_for_the_ring_the_call_waits)
+CASE(without_memory_for_the_ring_the_call_waits, begin())
 {
     quire_point done = {.value = 1};
-    begin();
     CHECK_OK(quire_write(memory, made, 0, in, 1)); /* the device's ring exists */
     fv_reset_counters(b.driver);
     const fv_fault fault = {.function = "vkAllocateMemory", .call = 1, .from_then = true};
@@ -221,7 +214,6 @@ UNIT(vulkan_stream_copy, without_memory_for_the_ring_the_call_waits)
     CHECK(done.stream == stream);
     finish(stream);
     expect(in + 100, 100);
-    end();
 }
 
 /* A failing copy leaves nothing in flight that the caller's pages are still used by. */
@@ -243,11 +235,10 @@ UNIT(vulkan_stream_copy, a_failing_copy_waits_for_what_it_has_submitted)
 }
 
 /* A batch of more items than one call of the backend takes. The call for the last ones fails. */
-UNIT(vulkan_stream_copy, a_failing_batch_waits_for_its_earlier_calls)
+CASE(a_failing_batch_waits_for_its_earlier_calls, begin())
 {
     enum { MANY_ITEMS = 4096 + 100 };
     static quire_write_item items[MANY_ITEMS];
-    begin();
     for (uint64_t i = 0; i < MANY_ITEMS; i++)
         items[i] = (quire_write_item){made, i, in + i, 1};
     const fv_fault fault = {.function = "vkQueueSubmit", .call = 2};
@@ -257,12 +248,10 @@ UNIT(vulkan_stream_copy, a_failing_batch_waits_for_its_earlier_calls)
     CHECK_OK(quire_free(memory, made)); /* the driver reports a page in use */
     CHECK_OK(quire_memory_trim(memory, 0, NULL));
     fv_heal(b.driver);
-    end();
 }
 
-UNIT(vulkan_stream_copy, a_failed_wait_for_staging_memory_is_an_error)
+CASE(a_failed_wait_for_staging_memory_is_an_error, begin())
 {
-    begin();
     CHECK_OK(copy(0, in, 8000, NULL));
     const fv_fault fault = {.function = "vkWaitSemaphores", .call = 1};
     CHECK(fv_fail(b.driver, &fault));
@@ -271,19 +260,16 @@ UNIT(vulkan_stream_copy, a_failed_wait_for_staging_memory_is_an_error)
     CHECK_OK(copy(0, in + 8000, 8000, NULL));
     finish(stream);
     expect(in + 8000, 8000);
-    end();
 }
 
-UNIT(vulkan_stream_copy, a_device_lost_in_the_middle_gives_everything_back)
+CASE(a_device_lost_in_the_middle_gives_everything_back, begin())
 {
-    begin();
     CHECK_OK(copy(0, in, 8000, NULL));
     fv_lose_devices(b.driver);
     fv_allow(b.driver, "not done"); /* a lost device is not waited for */
     CHECK_FAILS(copy(0, in, 8000, NULL), QUIRE_ERROR_DEVICE_LOST);
     CHECK_FAILS(quire_write_batch(memory, &(quire_write_item){made, 0, in, 8000}, 1, stream, NULL),
                 QUIRE_ERROR_DEVICE_LOST);
-    end();
 }
 
 /* The stream is destroyed while its work waits for a value of the caller's: its ring stays. */
@@ -329,15 +315,13 @@ static void *write_share(void *user)
     return NULL;
 }
 
-UNIT(vulkan_stream_copy, many_threads_copy_on_one_stream)
+CASE(many_threads_copy_on_one_stream, begin())
 {
     pthread_t threads[THREADS];
-    begin();
     for (uintptr_t i = 0; i < THREADS; i++)
         CHECK(!pthread_create(&threads[i], NULL, write_share, (void *)i));
     for (int i = 0; i < THREADS; i++)
         CHECK(!pthread_join(threads[i], NULL));
     finish(stream);
     expect(in, SIZE);
-    end();
 }

@@ -47,45 +47,39 @@ static void expect_zeros(quire_memory *memory, quire_allocation allocation)
         CHECK_EQ(bytes[i], 0);
 }
 
-UNIT(vulkan_zero, a_dedicated_page_needs_no_fill_the_first_time)
+VULKAN_UNIT_IN(vulkan_zero, a_dedicated_page_needs_no_fill_the_first_time, begin(b, 0))
 {
     const quire_allocation_options zero = {.size = SIZE, .zero = true, .dedicated = true};
     const quire_buffer_options of_buffer = {.size = SIZE, .zero = true, .dedicated = true};
-    vulkan_bench b;
     quire_allocation a;
     quire_buffer buffer;
-    quire_memory *memory = begin(&b, 0);
     for (uint64_t round = 0; round < 2; round++) {
-        fv_reset_counters(b.driver);
+        fv_reset_counters(b->driver);
         CHECK_OK(quire_allocate(memory, &zero, &a));
-        CHECK_EQ(fv_calls(b.driver, "vkAllocateMemory"), !round); /* then the page is kept */
-        CHECK_EQ(fv_calls(b.driver, "vkQueueSubmit"), round);
-        CHECK(is_made_with_zeros(&b, memory, a));
+        CHECK_EQ(fv_calls(b->driver, "vkAllocateMemory"), !round); /* then the page is kept */
+        CHECK_EQ(fv_calls(b->driver, "vkQueueSubmit"), round);
+        CHECK(is_made_with_zeros(b, memory, a));
         expect_zeros(memory, a);
         CHECK_OK(quire_fill(memory, a, &(quire_fill_options){.value = 0xff}, NULL));
         CHECK_OK(quire_free(memory, a));
     }
     CHECK_OK(quire_memory_trim(memory, 0, NULL));
-    fv_reset_counters(b.driver);
+    fv_reset_counters(b->driver);
     CHECK_OK(quire_buffer_create(memory, &of_buffer, &buffer));
-    CHECK_EQ(fv_calls(b.driver, "vkQueueSubmit"), 0);
+    CHECK_EQ(fv_calls(b->driver, "vkQueueSubmit"), 0);
     expect_zeros(memory, buffer.allocation);
-    vulkan_bench_end(&b);
 }
 
-UNIT(vulkan_zero, other_pages_are_made_without)
+VULKAN_UNIT_IN(vulkan_zero, other_pages_are_made_without, begin(b, 0))
 {
-    vulkan_bench b;
     quire_allocation shared, dedicated;
-    quire_memory *memory = begin(&b, 0);
     CHECK_OK(
         quire_allocate(memory, &(quire_allocation_options){.size = SIZE, .zero = true}, &shared));
-    CHECK(!is_made_with_zeros(&b, memory, shared));
+    CHECK(!is_made_with_zeros(b, memory, shared));
     expect_zeros(memory, shared);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = SIZE, .dedicated = true},
                             &dedicated));
-    CHECK(!is_made_with_zeros(&b, memory, dedicated));
-    vulkan_bench_end(&b);
+    CHECK(!is_made_with_zeros(b, memory, dedicated));
 }
 
 /* An image that must have a page of its own could not be filled. */
@@ -105,7 +99,7 @@ UNIT(vulkan_zero, an_image_with_a_required_page_gets_zeros)
 }
 
 /* The driver reports zeros in memory of a protected type. */
-UNIT(vulkan_zero, protected_pages_are_made_without)
+VULKAN_UNIT(vulkan_zero, protected_pages_are_made_without)
 {
     fv_layout layout = make_layout();
     layout.features |= FV_PROTECTED;
@@ -115,15 +109,13 @@ UNIT(vulkan_zero, protected_pages_are_made_without)
         .protectedMemory = VK_TRUE};
     const fv_options options = {.layouts = {&layout}};
     quire_allocation a = {0};
-    vulkan_bench b;
-    vulkan_bench_begin_with(&b, &options);
-    CHECK(vulkan_bench_open_with(&b, (quire_vulkan_options){.chain = &protected}));
-    quire_memory *memory = vulkan_bench_memory(&b, &(quire_memory_options){.kind.mask = 1});
+    vulkan_bench_begin_with(b, &options);
+    CHECK(vulkan_bench_open_with(b, (quire_vulkan_options){.chain = &protected}));
+    quire_memory *memory = vulkan_bench_memory(b, &(quire_memory_options){.kind.mask = 1});
     CHECK(quire_allocate(
         memory, &(quire_allocation_options){.size = SIZE, .zero = true, .dedicated = true}, &a));
     CHECK_EQ(a.id, 0);
-    CHECK_EQ(fv_message_count(b.driver, FV_ERROR), 0);
-    vulkan_bench_end(&b);
+    CHECK_EQ(fv_message_count(b->driver, FV_ERROR), 0);
 }
 
 UNIT(vulkan_zero, the_feature_is_checked_and_merged_with_the_programs)

@@ -8,6 +8,8 @@
 
 #include <signal.h>
 
+#define CASE(name, begin) UNIT_WITHIN(fake_cuda, name, (void)begin, fc_fixture_close())
+
 UNIT(fake_cuda, after_the_end_every_call_says_so)
 {
     qi_cu_handle handle;
@@ -74,9 +76,8 @@ static qi_cu_result create(void)
     return result;
 }
 
-UNIT(fake_cuda, the_nth_call_of_a_function_fails_once_or_from_then_on)
+CASE(the_nth_call_of_a_function_fails_once_or_from_then_on, fc_fixture_open(NULL))
 {
-    (void)fc_fixture_open(NULL);
     CHECK(fc_fail(
         &(fc_fault){.function = "cuMemCreate", .call = 2, .result = QI_CUDA_ERROR_NOT_PERMITTED}));
     CHECK_CU(create());
@@ -91,12 +92,10 @@ UNIT(fake_cuda, the_nth_call_of_a_function_fails_once_or_from_then_on)
     CHECK_CODE(create(), OUT_OF_MEMORY);
     fc_heal();
     CHECK_CU(create());
-    fc_fixture_close();
 }
 
-UNIT(fake_cuda, impossible_faults_are_refused)
+CASE(impossible_faults_are_refused, fc_fixture_open(NULL))
 {
-    (void)fc_fixture_open(NULL);
     CHECK(!fc_fail(&(fc_fault){.function = "cuNoSuchFunction", .call = 1}));
     CHECK(!fc_fail(
         &(fc_fault){.function = "cuMemRelease", .call = 1, .result = QI_CUDA_ERROR_OUT_OF_MEMORY}));
@@ -105,12 +104,10 @@ UNIT(fake_cuda, impossible_faults_are_refused)
         CHECK(fc_fail(&(fc_fault){.call = 1000000}));
     CHECK(!fc_fail(&(fc_fault){.call = 1000000}));
     fc_heal();
-    fc_fixture_close();
 }
 
-UNIT(fake_cuda, what_ends_something_fails_only_by_its_name_and_may_do_its_work_still)
+CASE(what_ends_something_fails_only_by_its_name_and_may_do_its_work_still, fc_fixture_open(NULL))
 {
-    (void)fc_fixture_open(NULL);
     qi_cu_handle first = fc_make(FC_PIECE), second = fc_make(FC_PIECE);
     CHECK(fc_fail(&(fc_fault){.function = "cuMemRelease", .call = 1}));
     CHECK(fc_fail(&(fc_fault){.function = "cuMemRelease",
@@ -126,7 +123,6 @@ UNIT(fake_cuda, what_ends_something_fails_only_by_its_name_and_may_do_its_work_s
     CHECK_CODE(create(), OUT_OF_MEMORY);
     CHECK_CU(cu.MemRelease(first));
     fc_heal();
-    fc_fixture_close();
 }
 
 UNIT(fake_cuda, a_lost_device_answers_the_same_until_its_contexts_are_gone)
@@ -154,11 +150,11 @@ UNIT(fake_cuda, a_lost_device_answers_the_same_until_its_contexts_are_gone)
 
 /* ---- options ------------------------------------------------------------------------------ */
 
-UNIT(fake_cuda, a_driver_may_want_a_context_for_all_of_it)
+CASE(a_driver_may_want_a_context_for_all_of_it,
+     fc_fixture_open(&(fc_options){.flags = FC_NEEDS_CONTEXT}))
 {
     qi_cu_context context;
     qi_cu_handle handle;
-    (void)fc_fixture_open(&(fc_options){.flags = FC_NEEDS_CONTEXT});
     qi_cu_ptr mapped = fc_mapped(FC_PIECE, &handle), none;
     CHECK_CU(cu.CtxPopCurrent(&context));
     CHECK_CODE(cu.MemAddressReserve(&none, FC_PIECE, 0, 0, 0), INVALID_CONTEXT);
@@ -166,13 +162,12 @@ UNIT(fake_cuda, a_driver_may_want_a_context_for_all_of_it)
     CHECK_CODE(cu.MemUnmap(mapped, FC_PIECE), INVALID_CONTEXT);
     CHECK_CU(cu.CtxPushCurrent(context));
     fc_unmapped(mapped, FC_PIECE, handle);
-    fc_fixture_close();
 }
 
-UNIT(fake_cuda, one_mapping_is_unmapped_at_a_time_and_fresh_memory_holds_garbage)
+CASE(one_mapping_is_unmapped_at_a_time_and_fresh_memory_holds_garbage,
+     fc_fixture_open(&(fc_options){.flags = FC_UNMAPS_ONE | FC_DIRTY}))
 {
     qi_cu_handle handle;
-    (void)fc_fixture_open(&(fc_options){.flags = FC_UNMAPS_ONE | FC_DIRTY});
     qi_cu_ptr read = fc_mapped(FC_PIECE, &handle), pair = fc_reserve(2 * FC_PIECE);
     CHECK_EQ(fc_read(read), 0xc5c5c5c5c5c5c5c5);
     for (uint64_t i = 0; i < 2; i++)
@@ -182,7 +177,6 @@ UNIT(fake_cuda, one_mapping_is_unmapped_at_a_time_and_fresh_memory_holds_garbage
         CHECK_CU(cu.MemUnmap(pair + i * FC_PIECE, FC_PIECE));
     CHECK_CU(cu.MemAddressFree(pair, 2 * FC_PIECE));
     fc_unmapped(read, FC_PIECE, handle);
-    fc_fixture_close();
 }
 
 UNIT(fake_cuda, a_device_has_so_much_and_not_more)

@@ -8,6 +8,8 @@
 #include "tests/support/cuda/kernel.h"
 #include "tests/support/unit.h"
 
+#define CASE(name, begin) UNIT_WITHIN(fake_cuda_misuse, name, (void)begin, fc_fixture_close())
+
 /* ---- work that waits for the clock --------------------------------------------------------- */
 
 typedef struct late {
@@ -270,13 +272,12 @@ UNIT(fake_cuda_misuse, what_is_destroyed_is_not_used)
     fc_fixture_expect("fc-primary: cuDevicePrimaryCtxRelease_v2");
 }
 
-UNIT(fake_cuda_misuse, a_destroyed_pool_ends_with_its_last_allocation)
+CASE(a_destroyed_pool_ends_with_its_last_allocation, fc_fixture_open(NULL))
 {
     qi_cu_pool pool;
     qi_cu_ptr pointer, none;
     qi_cu_pool_props props = {.allocType = QI_CU_MEM_ALLOCATION_TYPE_PINNED,
                               .location = {QI_CU_MEM_LOCATION_TYPE_DEVICE, 0}};
-    (void)fc_fixture_open(NULL);
     CHECK_CU(cu.MemPoolCreate(&pool, &props));
     CHECK_CU(cu.MemAllocFromPoolAsync(&pointer, 100, pool, NULL));
     CHECK_CU(cu.MemPoolDestroy(pool));
@@ -287,7 +288,6 @@ UNIT(fake_cuda_misuse, a_destroyed_pool_ends_with_its_last_allocation)
     fc_fixture_expect("was destroyed");
     CHECK_EQ(fc_usage_of(0).bytes, 2 * FC_MIB);
     CHECK_CU(cu.MemFreeAsync(pointer, NULL));
-    fc_fixture_close();
 }
 
 /* ---- multicast ----------------------------------------------------------------------------- */
@@ -326,11 +326,10 @@ UNIT(fake_cuda_misuse, multicast_waits_until_all_have_joined)
     fc_fixture_close();
 }
 
-UNIT(fake_cuda_misuse, memory_of_a_pool_is_not_freed_while_it_is_bound)
+CASE(memory_of_a_pool_is_not_freed_while_it_is_bound, fc_fixture_open(NULL))
 {
     const qi_cu_multicast_prop one = {.numDevices = 1, .size = FC_PIECE};
     qi_cu_handle object;
-    (void)fc_fixture_open(NULL);
     CHECK_CU(cu.MulticastCreate(&object, &one));
     CHECK_CU(cu.MulticastAddDevice(object, 0));
     qi_cu_ptr block = take(3 * FC_PIECE, NULL);
@@ -342,7 +341,6 @@ UNIT(fake_cuda_misuse, memory_of_a_pool_is_not_freed_while_it_is_bound)
     CHECK_CU(cu.MulticastUnbind(object, 0, 0, FC_PIECE));
     CHECK_CU(cu.MemRelease(object));
     CHECK_CU(cu.CtxSynchronize());
-    fc_fixture_close();
 }
 
 /* ---- memory and addresses ------------------------------------------------------------------ */
@@ -383,7 +381,7 @@ UNIT(fake_cuda_misuse, mapping_and_access_at_their_limits)
 }
 
 /* Properties that no driver knows, of memory and of a pool. */
-UNIT(fake_cuda_misuse, properties_that_are_none)
+CASE(properties_that_are_none, fc_fixture_open(NULL))
 {
     enum { WRONG = 7 };
     qi_cu_handle handle;
@@ -391,7 +389,6 @@ UNIT(fake_cuda_misuse, properties_that_are_none)
     qi_cu_allocation_prop wrong[WRONG];
     qi_cu_pool_props props = {.allocType = QI_CU_MEM_ALLOCATION_TYPE_PINNED,
                               .location = {QI_CU_MEM_LOCATION_TYPE_DEVICE, 0}};
-    (void)fc_fixture_open(NULL);
     for (int i = 0; i < WRONG; i++)
         wrong[i] = fc_on_device(0);
     wrong[0].type = 0;
@@ -409,14 +406,12 @@ UNIT(fake_cuda_misuse, properties_that_are_none)
     props.reserved[53] = 0;
     props.allocType = 0;
     CHECK_CODE(cu.MemPoolCreate(&pool, &props), INVALID_VALUE);
-    fc_fixture_close();
 }
 
-UNIT(fake_cuda_misuse, copies_and_fills_outside_memory)
+CASE(copies_and_fills_outside_memory, fc_fixture_open(NULL))
 {
     unsigned char bytes[64] = {0};
     qi_cu_ptr pointer;
-    (void)fc_fixture_open(NULL);
     CHECK_CU(cu.MemAlloc(&pointer, 100));
     CHECK_CODE(cu.MemcpyHtoD(pointer + 50, bytes, 64), INVALID_VALUE);
     CHECK_CODE(cu.MemcpyDtoH(bytes, pointer + 50, 64), INVALID_VALUE);
@@ -439,7 +434,6 @@ UNIT(fake_cuda_misuse, copies_and_fills_outside_memory)
     box.srcPitch = 4; /* rows would overlap */
     CHECK_CODE(cu.Memcpy2D(&box), INVALID_VALUE);
     CHECK_CU(cu.MemFree(pointer));
-    fc_fixture_close();
 }
 
 /* ---- arrays -------------------------------------------------------------------------------- */

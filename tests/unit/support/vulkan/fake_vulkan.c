@@ -25,47 +25,42 @@ static VkDevice open_plain(fv_fixture *f, uint32_t count, const char *const *nam
     return result ? NULL : device;
 }
 
-UNIT(fake_vulkan, functions_are_there_where_version_and_extensions_have_them)
+FV_UNIT(fake_vulkan, functions_are_there_where_version_and_extensions_have_them)
 {
-    fv_fixture f;
-    fv_fixture_open(&f, "nvidia-11", 0); /* 1.1, with a timeline extension */
+    fv_fixture_open(f, "nvidia-11", 0); /* 1.1, with a timeline extension */
     const char *timeline = "VK_KHR_timeline_semaphore", *fd = "VK_KHR_external_memory_fd";
-    VkDevice none = open_plain(&f, 0, NULL, NULL), one = open_plain(&f, 1, &timeline, NULL);
-    VkDevice other = open_plain(&f, 1, &fd, NULL);
-    CHECK(f.get_of_device(none, "vkBindBufferMemory2"));     /* 1.1 */
-    CHECK(!f.get_of_device(none, "vkBindBufferMemory2KHR")); /* its extension is not enabled */
-    CHECK(!f.get_of_device(none, "vkWaitSemaphores"));       /* 1.2 */
-    CHECK(!f.get_of_device(none, "vkWaitSemaphoresKHR"));
-    CHECK(!f.get_of_device(one, "vkWaitSemaphores"));
-    CHECK(f.get_of_device(one, "vkWaitSemaphoresKHR"));
-    CHECK(!f.get_of_device(none, "vkGetMemoryFdKHR"));
-    CHECK(f.get_of_device(other, "vkGetMemoryFdKHR"));
-    CHECK(!f.get_of_device(none, "vkCreateInstance"));
-    CHECK(!f.get_of_device(none, "vkNoSuchFunction"));
-    CHECK(!f.get(NULL, "vkDestroyInstance"));
-    CHECK(f.get(NULL, "vkCreateInstance"));
-    fv_hide(f.driver, "vkBindBufferMemory2");
-    CHECK(!f.get_of_device(none, "vkBindBufferMemory2"));
-    fv_heal(f.driver);
-    CHECK(f.get_of_device(none, "vkBindBufferMemory2"));
-    fv_fixture_leave(&f);
+    VkDevice none = open_plain(f, 0, NULL, NULL), one = open_plain(f, 1, &timeline, NULL);
+    VkDevice other = open_plain(f, 1, &fd, NULL);
+    CHECK(f->get_of_device(none, "vkBindBufferMemory2"));     /* 1.1 */
+    CHECK(!f->get_of_device(none, "vkBindBufferMemory2KHR")); /* its extension is not enabled */
+    CHECK(!f->get_of_device(none, "vkWaitSemaphores"));       /* 1.2 */
+    CHECK(!f->get_of_device(none, "vkWaitSemaphoresKHR"));
+    CHECK(!f->get_of_device(one, "vkWaitSemaphores"));
+    CHECK(f->get_of_device(one, "vkWaitSemaphoresKHR"));
+    CHECK(!f->get_of_device(none, "vkGetMemoryFdKHR"));
+    CHECK(f->get_of_device(other, "vkGetMemoryFdKHR"));
+    CHECK(!f->get_of_device(none, "vkCreateInstance"));
+    CHECK(!f->get_of_device(none, "vkNoSuchFunction"));
+    CHECK(!f->get(NULL, "vkDestroyInstance"));
+    CHECK(f->get(NULL, "vkCreateInstance"));
+    fv_hide(f->driver, "vkBindBufferMemory2");
+    CHECK(!f->get_of_device(none, "vkBindBufferMemory2"));
+    fv_heal(f->driver);
+    CHECK(f->get_of_device(none, "vkBindBufferMemory2"));
 }
 
-UNIT(fake_vulkan, a_device_refuses_what_it_does_not_offer)
+FV_UNIT_ON(fake_vulkan, a_device_refuses_what_it_does_not_offer, fv_fixture_open(f, "nvidia-11", 0))
 {
-    fv_fixture f;
-    fv_fixture_open(&f, "nvidia-11", 0);
     const char *priority = "VK_EXT_memory_priority";
     VkPhysicalDeviceBufferDeviceAddressFeatures address = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES,
         .bufferDeviceAddress = VK_TRUE};
-    CHECK(!open_plain(&f, 1, &priority, NULL));
-    CHECK(!open_plain(&f, 0, NULL, &address));
-    CHECK_EQ(fv_live(f.driver, FV_DEVICE), 1);
-    fv_fixture_close(&f);
-    fv_fixture_open(&f, "moltenvk", 0);
-    FV_TOLD(&f, "VUID-VkDeviceCreateInfo-pProperties-04451", open_plain(&f, 0, NULL, NULL));
-    fv_fixture_leave(&f);
+    CHECK(!open_plain(f, 1, &priority, NULL));
+    CHECK(!open_plain(f, 0, NULL, &address));
+    CHECK_EQ(fv_live(f->driver, FV_DEVICE), 1);
+    fv_fixture_close(f);
+    fv_fixture_open(f, "moltenvk", 0);
+    FV_TOLD(f, "VUID-VkDeviceCreateInfo-pProperties-04451", open_plain(f, 0, NULL, NULL));
 }
 
 UNIT(fake_vulkan, a_leak_is_told_with_its_kind)
@@ -115,20 +110,18 @@ UNIT(fake_vulkan, stale_and_foreign_handles_are_told_and_not_used)
 }
 
 /* Vulkan's rules for the chain of a device. */
-UNIT(fake_vulkan, structs_of_features_that_exclude_each_other_are_told)
+FV_UNIT_ON(fake_vulkan, structs_of_features_that_exclude_each_other_are_told,
+           fv_fixture_open(f, NULL, 0))
 {
-    fv_fixture f;
-    fv_fixture_open(&f, NULL, 0);
     VkPhysicalDeviceVulkan12Features core = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
     VkPhysicalDeviceTimelineSemaphoreFeatures again = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES};
     VkPhysicalDeviceTimelineSemaphoreFeatures single = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES, .pNext = &core};
-    FV_TOLD(&f, "VUID-VkDeviceCreateInfo-pNext-02830", open_plain(&f, 0, NULL, &single));
+    FV_TOLD(f, "VUID-VkDeviceCreateInfo-pNext-02830", open_plain(f, 0, NULL, &single));
     single.pNext = &again;
-    FV_TOLD(&f, "VUID-VkDeviceCreateInfo-sType-unique", open_plain(&f, 0, NULL, &single));
-    fv_fixture_leave(&f);
+    FV_TOLD(f, "VUID-VkDeviceCreateInfo-sType-unique", open_plain(f, 0, NULL, &single));
 }
 
 UNIT(fake_vulkan, codes_are_those_of_the_specification)

@@ -44,27 +44,24 @@ static void transit(fv_fixture *f, VkCommandBuffer commands, VkImage image, VkIm
      1, &barrier);
 }
 
-UNIT(fake_vulkan_image, layouts_are_followed)
+FV_UNIT_ON(fake_vulkan_image, layouts_are_followed, fv_fixture_open(f, NULL, 0))
 {
-    fv_fixture f;
-    fv_fixture_open(&f, NULL, 0);
-    fv_visible one = fv_fixture_visible(&f, TEXELS);
-    VkImage image = make_image(&f);
+    fv_visible one = fv_fixture_visible(f, TEXELS);
+    VkImage image = make_image(f);
     VkBufferImageCopy region = {.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1},
                                 .imageExtent = {8, 8, 1}};
-    VkCommandBuffer commands = fv_fixture_begin(&f);
-    FV(&f, vkCmdCopyBufferToImage)(commands, one.buffer, image, GENERAL, 1, &region);
-    fv_fixture_run(&f, commands);
-    fv_fixture_expect(&f, "VUID-vkCmdCopyBufferToImage-dstImageLayout-00180");
-    commands = fv_fixture_begin(&f);
-    transit(&f, commands, image, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL);
-    fv_fixture_run(&f, commands);
-    fv_fixture_expect(&f, "VUID-VkImageMemoryBarrier-oldLayout-01197");
+    VkCommandBuffer commands = fv_fixture_begin(f);
+    FV(f, vkCmdCopyBufferToImage)(commands, one.buffer, image, GENERAL, 1, &region);
+    fv_fixture_run(f, commands);
+    fv_fixture_expect(f, "VUID-vkCmdCopyBufferToImage-dstImageLayout-00180");
+    commands = fv_fixture_begin(f);
+    transit(f, commands, image, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL);
+    fv_fixture_run(f, commands);
+    fv_fixture_expect(f, "VUID-VkImageMemoryBarrier-oldLayout-01197");
     region.imageExtent.width = 9;
-    FV_TOLD(&f, "VUID-vkCmdCopyBufferToImage-imageOffset-00200",
-            FV(&f, vkCmdCopyBufferToImage)(fv_fixture_begin(&f), one.buffer, image, GENERAL, 1,
-                                           &region));
-    fv_fixture_leave(&f);
+    FV_TOLD(
+        f, "VUID-vkCmdCopyBufferToImage-imageOffset-00200",
+        FV(f, vkCmdCopyBufferToImage)(fv_fixture_begin(f), one.buffer, image, GENERAL, 1, &region));
 }
 
 UNIT(fake_vulkan_image, the_undefined_layout_loses_texels_where_asked_for)
@@ -93,7 +90,7 @@ UNIT(fake_vulkan_image, the_undefined_layout_loses_texels_where_asked_for)
 
 enum { TILE = 65536, SIDE = 256 }; /* bytes; texels of four tiles of 128 x 128 */
 
-UNIT(fake_vulkan_image, tiles_are_whole_and_in_the_image)
+FV_UNIT_ON(fake_vulkan_image, tiles_are_whole_and_in_the_image, fv_fixture_open(f, NULL, 0))
 {
     const VkImageCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
@@ -106,13 +103,11 @@ UNIT(fake_vulkan_image, tiles_are_whole_and_in_the_image)
         .samples = VK_SAMPLE_COUNT_1_BIT,
         .usage = VK_IMAGE_USAGE_TRANSFER_SRC_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT,
     };
-    fv_fixture f;
     VkImage image;
     VkMemoryRequirements needs;
-    fv_fixture_open(&f, NULL, 0);
-    CHECK_VK(FV(&f, vkCreateImage)(f.device, &info, NULL, &image));
-    FV(&f, vkGetImageMemoryRequirements)(f.device, image, &needs);
-    VkDeviceMemory memory = fv_fixture_memory(&f, 2 * TILE, fv_fixture_coherent(&f));
+    CHECK_VK(FV(f, vkCreateImage)(f->device, &info, NULL, &image));
+    FV(f, vkGetImageMemoryRequirements)(f->device, image, &needs);
+    VkDeviceMemory memory = fv_fixture_memory(f, 2 * TILE, fv_fixture_coherent(f));
     const VkImageSubresource first = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0};
     const VkExtent3D one = {SIDE / 2, SIDE / 2, 1};
     const struct {
@@ -132,7 +127,6 @@ UNIT(fake_vulkan_image, tiles_are_whole_and_in_the_image)
         const VkBindSparseInfo bind = {.sType = VK_STRUCTURE_TYPE_BIND_SPARSE_INFO,
                                        .imageBindCount = 1,
                                        .pImageBinds = &of_image};
-        FV_TOLD(&f, wrong[i].part, FV(&f, vkQueueBindSparse)(f.queue, 1, &bind, VK_NULL_HANDLE));
+        FV_TOLD(f, wrong[i].part, FV(f, vkQueueBindSparse)(f->queue, 1, &bind, VK_NULL_HANDLE));
     }
-    fv_fixture_leave(&f);
 }

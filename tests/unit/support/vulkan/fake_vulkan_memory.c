@@ -28,7 +28,7 @@ static void *map(fv_fixture *f, VkDeviceMemory memory, uint64_t offset, uint64_t
     return data;
 }
 
-UNIT(fake_vulkan_memory, wrong_allocations_are_told_and_refused)
+FV_UNIT(fake_vulkan_memory, wrong_allocations_are_told_and_refused)
 {
     static const struct {
         uint64_t size;
@@ -39,30 +39,26 @@ UNIT(fake_vulkan_memory, wrong_allocations_are_told_and_refused)
         {100, 1, "VUID-vkAllocateMemory-pAllocateInfo-01714"},
         {100, 0, "VUID-vkAllocateMemory-maxMemoryAllocationCount-04101"},
     };
-    fv_fixture f;
     fv_layout layout = *fv_layout_named("swiftshader");
     layout.max_allocations = 2;
-    fv_fixture_open_with(&f, &(fv_options){.layouts = {&layout}});
-    fv_fixture_memory(&f, 100, 0);
-    fv_fixture_memory(&f, 100, 0);
+    fv_fixture_open_with(f, &(fv_options){.layouts = {&layout}});
+    fv_fixture_memory(f, 100, 0);
+    fv_fixture_memory(f, 100, 0);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         VkDeviceMemory memory;
-        CHECK_EQ(allocate(&f, wrong[i].size, wrong[i].type, NULL, &memory),
+        CHECK_EQ(allocate(f, wrong[i].size, wrong[i].type, NULL, &memory),
                  VK_ERROR_OUT_OF_DEVICE_MEMORY);
-        fv_fixture_expect(&f, wrong[i].part);
+        fv_fixture_expect(f, wrong[i].part);
         CHECK(memory == (VkDeviceMemory)0xdeadbeefdeadbeef);
     }
-    fv_fixture_leave(&f);
 }
 
-UNIT(fake_vulkan_memory, mapping_has_rules)
+FV_UNIT_ON(fake_vulkan_memory, mapping_has_rules, fv_fixture_open(f, NULL, 0))
 {
-    fv_fixture f;
-    fv_fixture_open(&f, NULL, 0);
-    VkDeviceMemory hidden = fv_fixture_memory(&f, 1000, fv_fixture_type(&f, LOCAL));
-    VkDeviceMemory memory = fv_fixture_memory(&f, 1000, fv_fixture_coherent(&f));
-    VkDeviceMemory mapped = fv_fixture_memory(&f, 1000, fv_fixture_coherent(&f));
-    map(&f, mapped, 100, 900);
+    VkDeviceMemory hidden = fv_fixture_memory(f, 1000, fv_fixture_type(f, LOCAL));
+    VkDeviceMemory memory = fv_fixture_memory(f, 1000, fv_fixture_coherent(f));
+    VkDeviceMemory mapped = fv_fixture_memory(f, 1000, fv_fixture_coherent(f));
+    map(f, mapped, 100, 900);
     const struct {
         VkDeviceMemory memory;
         uint64_t offset, size;
@@ -76,14 +72,13 @@ UNIT(fake_vulkan_memory, mapping_has_rules)
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         void *data;
-        CHECK_EQ(FV(&f, vkMapMemory)(f.device, wrong[i].memory, wrong[i].offset, wrong[i].size, 0,
-                                     &data),
+        CHECK_EQ(FV(f, vkMapMemory)(f->device, wrong[i].memory, wrong[i].offset, wrong[i].size, 0,
+                                    &data),
                  VK_ERROR_MEMORY_MAP_FAILED);
-        fv_fixture_expect(&f, wrong[i].part);
+        fv_fixture_expect(f, wrong[i].part);
     }
-    FV(&f, vkUnmapMemory)(f.device, memory);
-    fv_fixture_expect(&f, "VUID-vkUnmapMemory-memory-00689");
-    fv_fixture_leave(&f);
+    FV(f, vkUnmapMemory)(f->device, memory);
+    fv_fixture_expect(f, "VUID-vkUnmapMemory-memory-00689");
 }
 
 /* ---- flushes -------------------------------------------------------------------------------- */
@@ -106,7 +101,7 @@ static void invalidate(fv_fixture *f, VkDeviceMemory memory, uint64_t offset, ui
     CHECK_VK(FV(f, vkInvalidateMappedMemoryRanges)(f->device, 1, &range));
 }
 
-UNIT(fake_vulkan_memory, flushes_are_whole_atoms_within_the_mapping)
+FV_UNIT(fake_vulkan_memory, flushes_are_whole_atoms_within_the_mapping)
 {
     static const struct {
         uint64_t offset, size;
@@ -118,24 +113,22 @@ UNIT(fake_vulkan_memory, flushes_are_whole_atoms_within_the_mapping)
         {256, 100, "VUID-VkMappedMemoryRange-size-01390"},
         {256, VK_WHOLE_SIZE, "VUID-VkMappedMemoryRange-size-01389"}, /* ends within an atom */
     };
-    fv_fixture f;
-    fv_fixture_open(&f, "incoherent", 0); /* atoms of 256 */
-    VkDeviceMemory memory = fv_fixture_memory(&f, 1000, 1);
-    flush(&f, memory, 0, 256);
-    fv_fixture_expect(&f, "VUID-VkMappedMemoryRange-memory-00684");
-    map(&f, memory, 256, 600); /* to 856 */
+    fv_fixture_open(f, "incoherent", 0); /* atoms of 256 */
+    VkDeviceMemory memory = fv_fixture_memory(f, 1000, 1);
+    flush(f, memory, 0, 256);
+    fv_fixture_expect(f, "VUID-VkMappedMemoryRange-memory-00684");
+    map(f, memory, 256, 600); /* to 856 */
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        flush(&f, memory, wrong[i].offset, wrong[i].size);
-        fv_fixture_expect(&f, wrong[i].part);
-        invalidate(&f, memory, wrong[i].offset, wrong[i].size);
-        fv_fixture_expect(&f, wrong[i].part);
+        flush(f, memory, wrong[i].offset, wrong[i].size);
+        fv_fixture_expect(f, wrong[i].part);
+        invalidate(f, memory, wrong[i].offset, wrong[i].size);
+        fv_fixture_expect(f, wrong[i].part);
     }
-    flush(&f, memory, 256, 256);
-    FV(&f, vkUnmapMemory)(f.device, memory);
-    map(&f, memory, 0, VK_WHOLE_SIZE);
-    flush(&f, memory, 512, 488); /* to the end of the memory */
-    invalidate(&f, memory, 768, VK_WHOLE_SIZE);
-    fv_fixture_leave(&f);
+    flush(f, memory, 256, 256);
+    FV(f, vkUnmapMemory)(f->device, memory);
+    map(f, memory, 0, VK_WHOLE_SIZE);
+    flush(f, memory, 512, 488); /* to the end of the memory */
+    invalidate(f, memory, 768, VK_WHOLE_SIZE);
 }
 
 /* A buffer in memory that is not coherent, with atoms of 64 bytes. */
@@ -168,54 +161,48 @@ static uint32_t seen_by_device(fv_fixture *f, VkBuffer buffer, uint64_t offset)
     return value;
 }
 
-UNIT(fake_vulkan_memory, without_a_flush_the_device_does_not_see_what_the_host_wrote)
+FV_UNIT(fake_vulkan_memory, without_a_flush_the_device_does_not_see_what_the_host_wrote)
 {
-    fv_fixture f;
     VkBuffer buffer;
     VkDeviceMemory memory;
-    uint32_t *words = open_stale(&f, &buffer, &memory);
+    uint32_t *words = open_stale(f, &buffer, &memory);
     words[0] = 7;
     words[100] = 8;
-    CHECK_EQ(seen_by_device(&f, buffer, 0), 0);
-    flush(&f, memory, 0, 64); /* only the atom of word 0 */
-    CHECK_EQ(seen_by_device(&f, buffer, 0), 7);
-    CHECK_EQ(seen_by_device(&f, buffer, 400), 0);
-    flush(&f, memory, 0, VK_WHOLE_SIZE);
-    CHECK_EQ(seen_by_device(&f, buffer, 400), 8);
-    fv_fixture_leave(&f);
+    CHECK_EQ(seen_by_device(f, buffer, 0), 0);
+    flush(f, memory, 0, 64); /* only the atom of word 0 */
+    CHECK_EQ(seen_by_device(f, buffer, 0), 7);
+    CHECK_EQ(seen_by_device(f, buffer, 400), 0);
+    flush(f, memory, 0, VK_WHOLE_SIZE);
+    CHECK_EQ(seen_by_device(f, buffer, 400), 8);
 }
 
-UNIT(fake_vulkan_memory, without_an_invalidate_the_host_sees_garbage)
+FV_UNIT(fake_vulkan_memory, without_an_invalidate_the_host_sees_garbage)
 {
-    fv_fixture f;
     VkBuffer buffer;
     VkDeviceMemory memory;
-    const uint32_t *words = open_stale(&f, &buffer, &memory);
-    fill(&f, buffer, 0, 1024, 5);
+    const uint32_t *words = open_stale(f, &buffer, &memory);
+    fill(f, buffer, 0, 1024, 5);
     CHECK(words[0] != 0 && words[0] != 5);
-    flush(&f, memory, 0, VK_WHOLE_SIZE); /* copies nothing, because the host wrote nothing */
-    CHECK_EQ(seen_by_device(&f, buffer, 0), 5);
-    invalidate(&f, memory, 0, 512);
+    flush(f, memory, 0, VK_WHOLE_SIZE); /* copies nothing, because the host wrote nothing */
+    CHECK_EQ(seen_by_device(f, buffer, 0), 5);
+    invalidate(f, memory, 0, 512);
     CHECK_EQ(words[0], 5);
     CHECK(words[200] != 5);
-    fv_fixture_leave(&f);
 }
 
 /* If host and device write to the same atom, the host's flush overwrites the device's bytes. */
-UNIT(fake_vulkan_memory, a_shared_atom_is_corrupted)
+FV_UNIT(fake_vulkan_memory, a_shared_atom_is_corrupted)
 {
-    fv_fixture f;
     VkBuffer buffer;
     VkDeviceMemory memory;
-    uint32_t *words = open_stale(&f, &buffer, &memory);
-    fill(&f, buffer, 4, 4, 5);
-    fill(&f, buffer, 64, 4, 6);
+    uint32_t *words = open_stale(f, &buffer, &memory);
+    fill(f, buffer, 4, 4, 5);
+    fill(f, buffer, 64, 4, 6);
     words[0] = 1; /* in the atom of the first 5, not in that of the 6 */
-    flush(&f, memory, 0, 128);
-    CHECK_EQ(seen_by_device(&f, buffer, 0), 1);
-    CHECK(seen_by_device(&f, buffer, 4) != 5);
-    CHECK_EQ(seen_by_device(&f, buffer, 64), 6);
-    fv_fixture_leave(&f);
+    flush(f, memory, 0, 128);
+    CHECK_EQ(seen_by_device(f, buffer, 0), 1);
+    CHECK(seen_by_device(f, buffer, 4) != 5);
+    CHECK_EQ(seen_by_device(f, buffer, 64), 6);
 }
 
 /* ---- chains --------------------------------------------------------------------------------- */
@@ -256,13 +243,10 @@ UNIT(fake_vulkan_memory, exports_imports_and_dedication_have_rules)
     free(bytes);
 }
 
-UNIT(fake_vulkan_memory, priorities_are_from_0_to_1)
+FV_UNIT_ON(fake_vulkan_memory, priorities_are_from_0_to_1, fv_fixture_open(f, "amd-rebar", 0))
 {
-    fv_fixture f;
-    fv_fixture_open(&f, "amd-rebar", 0);
-    VkDeviceMemory memory = fv_fixture_memory(&f, 1000, 0);
-    FV(&f, vkSetDeviceMemoryPriorityEXT)(f.device, memory, 0.25f);
-    FV(&f, vkSetDeviceMemoryPriorityEXT)(f.device, memory, 1.5f);
-    fv_fixture_expect(&f, "VUID-vkSetDeviceMemoryPriorityEXT-priority-06258");
-    fv_fixture_leave(&f);
+    VkDeviceMemory memory = fv_fixture_memory(f, 1000, 0);
+    FV(f, vkSetDeviceMemoryPriorityEXT)(f->device, memory, 0.25f);
+    FV(f, vkSetDeviceMemoryPriorityEXT)(f->device, memory, 1.5f);
+    fv_fixture_expect(f, "VUID-vkSetDeviceMemoryPriorityEXT-priority-06258");
 }
