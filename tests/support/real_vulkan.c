@@ -13,7 +13,7 @@ static const char *const LAYER = "VK_LAYER_KHRONOS_validation";
 
 static const char *const INSTANCE_EXTENSIONS[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME,
                                                   VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME};
-/* Enabled if the driver has them; a test that needs one calls real_lacks first. */
+/* Enabled if the driver has them; a test that needs one calls real_require first. */
 static const char *const DEVICE_EXTENSIONS[REAL_MOST_EXTENSIONS] = {
     VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME,
     VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME,
@@ -69,12 +69,6 @@ static void unlock_queue(void *user)
     pthread_mutex_unlock(&r->queue_mutex);
 }
 
-static bool skip(const char *reason)
-{
-    unit_skip("%s", reason);
-    return false;
-}
-
 static bool has_layer(const real_vulkan *r)
 {
     VkLayerProperties layers[32];
@@ -89,7 +83,7 @@ static bool has_layer(const real_vulkan *r)
     return false;
 }
 
-static bool make_instance(real_vulkan *r)
+static void make_instance(real_vulkan *r)
 {
     static const VkValidationFeatureEnableEXT enables[] = {
         VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT,
@@ -115,7 +109,6 @@ static bool make_instance(real_vulkan *r)
         const char *manifest = getenv("VK_ICD_FILENAMES");
         unit_skip("no Vulkan instance can be created from %s",
                   manifest ? manifest : "the default drivers");
-        return false;
     }
     r->instance_info.pNext = NULL;
     const VkDebugUtilsMessengerCreateInfoEXT info = {
@@ -129,7 +122,6 @@ static bool make_instance(real_vulkan *r)
         .pUserData = r,
     };
     CHECK_EQ(REAL(r, vkCreateDebugUtilsMessengerEXT)(r->instance, &info, NULL, &r->messenger), 0);
-    return true;
 }
 
 /* A feature of a core version is enabled as an extension only on older versions. */
@@ -155,13 +147,12 @@ static void choose_extensions(real_vulkan *r)
     free(has);
 }
 
-bool real_lacks(const real_vulkan *r, const char *extension)
+void real_require(const real_vulkan *r, const char *extension)
 {
     for (uint32_t i = 0; i < r->device_info.enabledExtensionCount; i++)
         if (!strcmp(r->extensions[i], extension))
-            return false;
+            return;
     unit_skip("%s has no %s", r->properties.deviceName, extension);
-    return true;
 }
 
 /* Returns the family for sparse objects: 0 if it can bind them or no family can. */
@@ -226,21 +217,20 @@ static void make_device(real_vulkan *r)
     REAL(r, vkGetDeviceQueue)(r->device, sparse_family, 0, &r->sparse_queue.queue);
 }
 
-static bool begin(real_vulkan *r, bool best_practices)
+static void begin(real_vulkan *r, bool best_practices)
 {
     uint32_t count = 0;
     memset(r, 0, sizeof *r);
     r->best_practices = best_practices;
     pthread_mutex_init(&r->queue_mutex, NULL);
     if (under_valgrind())
-        return skip("valgrind finds what drivers and layers leak");
+        unit_skip("valgrind finds what drivers and layers leak");
     r->get = qi_vulkan_find_loader();
     if (!r->get)
-        return skip("there is no Vulkan loader");
+        unit_skip("there is no Vulkan loader");
     if (!has_layer(r))
-        return skip("there is no validation layer");
-    if (!make_instance(r))
-        return false;
+        unit_skip("there is no validation layer");
+    make_instance(r);
     VkResult code = REAL(r, vkEnumeratePhysicalDevices)(r->instance, &count, NULL);
     count = count > 1 ? 1 : count;
     if (!code && count)
@@ -248,7 +238,7 @@ static bool begin(real_vulkan *r, bool best_practices)
     if (code < 0 || !count) {
         REAL(r, vkDestroyDebugUtilsMessengerEXT)(r->instance, r->messenger, NULL);
         REAL(r, vkDestroyInstance)(r->instance, NULL);
-        return skip("there is no Vulkan device");
+        unit_skip("there is no Vulkan device");
     }
     REAL(r, vkGetPhysicalDeviceProperties)(r->physical_device, &r->properties);
     make_device(r);
@@ -263,17 +253,16 @@ static bool begin(real_vulkan *r, bool best_practices)
         .sparse_queue = r->sparse_queue,
         .settings = {.device = {.host_memory = unit_memory()}},
     };
-    return true;
 }
 
-bool real_begin(real_vulkan *r)
+void real_begin(real_vulkan *r)
 {
-    return begin(r, false);
+    begin(r, false);
 }
 
-bool real_begin_strict(real_vulkan *r)
+void real_begin_strict(real_vulkan *r)
 {
-    return begin(r, true);
+    begin(r, true);
 }
 
 void real_wrap(real_vulkan *r)
@@ -281,12 +270,10 @@ void real_wrap(real_vulkan *r)
     CHECK_OK(quire_vulkan_wrap(&r->wrap, &r->quire));
 }
 
-bool real_begin_wrapped(real_vulkan *r)
+void real_begin_wrapped(real_vulkan *r)
 {
-    bool has_begun = real_begin(r);
-    if (has_begun)
-        real_wrap(r);
-    return has_begun;
+    real_begin(r);
+    real_wrap(r);
 }
 
 void real_end(real_vulkan *r)

@@ -44,21 +44,25 @@ typedef struct real_vulkan {
     quire_vulkan_wrap_options wrap;    /* of quire; may be changed before real_wrap */
 } real_vulkan;
 
+/* Skips the test, with the reason, if this machine lacks a requirement. */
+void real_begin(real_vulkan *r);
+
 /* The same, with the layer's best practices. */
-bool real_begin_strict(real_vulkan *r);
+void real_begin_strict(real_vulkan *r);
 
-/* Returns false if this machine lacks a requirement. The test is skipped, with the reason. */
-bool real_begin(real_vulkan *r);
-
-/* Returns true if the driver lacks the extension. The test is skipped, with a message. */
-bool real_lacks(const real_vulkan *r, const char *extension);
+/* Skips the test, with a message, if the driver lacks the extension. */
+void real_require(const real_vulkan *r, const char *extension);
 
 /* Wraps the device. real_begin_wrapped does both. */
 void real_wrap(real_vulkan *r);
-bool real_begin_wrapped(real_vulkan *r);
+void real_begin_wrapped(real_vulkan *r);
 
 /* Destroys everything. Fails the test if the layer wrote a message. */
 void real_end(real_vulkan *r);
+
+/* Unit tests on a driver `r`, which the body or the statement `begin` begins (see UNIT_ON). */
+#define REAL_UNIT(suite, name) UNIT_ON(suite, name, real_vulkan, r, (void)r, real_end)
+#define REAL_UNIT_ON(suite, name, begin) UNIT_ON(suite, name, real_vulkan, r, begin, real_end)
 
 /* A function of the device. */
 #define REAL(r, name) ((PFN_##name)real_function((r), #name))

@@ -40,6 +40,8 @@ static void end(bench *b)
     CHECK_OK(quire_device_destroy(&b->device));
 }
 
+#define CASE(name) UNIT_ON(host_backing, name, bench, b, (void)b, end)
+
 static quire_allocation allocate(bench *b, uint64_t size)
 {
     quire_allocation allocation;
@@ -89,73 +91,65 @@ UNIT(host_backing, another_mapping_of_the_descriptor_sees_the_same_bytes)
 }
 
 /* Touching bytes that were cut off would end every process with SIGBUS, the owner included. */
-UNIT(host_backing, who_has_the_descriptor_cannot_change_the_size)
+CASE(who_has_the_descriptor_cannot_change_the_size)
 {
-    bench b;
     uint64_t offset = 0;
-    make(&b, (quire_host_options){.backing = QUIRE_HOST_MEMFD},
+    make(b, (quire_host_options){.backing = QUIRE_HOST_MEMFD},
          (quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE, .pages = {.page_size = PAGE}});
-    quire_allocation allocation = allocate(&b, 5000);
-    int descriptor = descriptor_of(&b, allocation, &offset), other = dup(descriptor);
+    quire_allocation allocation = allocate(b, 5000);
+    int descriptor = descriptor_of(b, allocation, &offset), other = dup(descriptor);
     CHECK_EQ(fcntl(other, F_GET_SEALS), F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
     CHECK(ftruncate(other, 0) < 0 && errno == EPERM);
     CHECK(ftruncate(other, (off_t)PAGE * 2) < 0 && errno == EPERM);
-    CHECK_OK(quire_write(b.memory, allocation, 0, "there", 6));
+    CHECK_OK(quire_write(b->memory, allocation, 0, "there", 6));
     close(other);
-    end(&b);
 }
 
-UNIT(host_backing, the_descriptor_goes_with_its_page_and_a_duplicate_stays)
+CASE(the_descriptor_goes_with_its_page_and_a_duplicate_stays)
 {
-    bench b;
-    make(&b, (quire_host_options){.backing = QUIRE_HOST_MEMFD},
+    make(b, (quire_host_options){.backing = QUIRE_HOST_MEMFD},
          (quire_memory_options){.pages = {.page_size = PAGE}});
-    quire_allocation allocation = allocate(&b, PAGE);
+    quire_allocation allocation = allocate(b, PAGE);
     uint64_t offset = 0;
-    int descriptor = descriptor_of(&b, allocation, &offset), kept = dup(descriptor);
+    int descriptor = descriptor_of(b, allocation, &offset), kept = dup(descriptor);
     CHECK(fcntl(descriptor, F_GETFD) & FD_CLOEXEC);
-    CHECK_OK(quire_write(b.memory, allocation, 0, "kept", 5));
-    CHECK_OK(quire_free(b.memory, allocation));
-    CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
+    CHECK_OK(quire_write(b->memory, allocation, 0, "kept", 5));
+    CHECK_OK(quire_free(b->memory, allocation));
+    CHECK_OK(quire_memory_trim(b->memory, 0, NULL));
     CHECK(fcntl(descriptor, F_GETFD) == -1 && errno == EBADF);
     char text[5];
     CHECK_EQ(pread(kept, text, 5, 0), 5);
     CHECK_STR(text, "kept");
     close(kept);
-    end(&b);
 }
 
-UNIT(host_backing, each_page_has_a_descriptor_of_its_own)
+CASE(each_page_has_a_descriptor_of_its_own)
 {
-    bench b;
-    make(&b, (quire_host_options){.backing = QUIRE_HOST_MEMFD},
+    make(b, (quire_host_options){.backing = QUIRE_HOST_MEMFD},
          (quire_memory_options){.pages = {.page_size = PAGE}});
-    quire_allocation first = allocate(&b, PAGE / 2), second = allocate(&b, PAGE / 2),
-                     third = allocate(&b, PAGE);
+    quire_allocation first = allocate(b, PAGE / 2), second = allocate(b, PAGE / 2),
+                     third = allocate(b, PAGE);
     uint64_t offset = 0;
-    int one = descriptor_of(&b, first, &offset);
-    CHECK(descriptor_of(&b, second, &offset) == one);
+    int one = descriptor_of(b, first, &offset);
+    CHECK(descriptor_of(b, second, &offset) == one);
     CHECK_EQ(offset, PAGE / 2);
-    CHECK(descriptor_of(&b, third, &offset) != one);
+    CHECK(descriptor_of(b, third, &offset) != one);
     CHECK_EQ(offset, 0);
-    end(&b);
 }
 
-UNIT(host_backing, descriptor_0_is_as_good_as_any)
+CASE(descriptor_0_is_as_good_as_any)
 {
-    bench b;
     int input = dup(STDIN_FILENO);
-    make(&b, (quire_host_options){.backing = QUIRE_HOST_MEMFD},
+    make(b, (quire_host_options){.backing = QUIRE_HOST_MEMFD},
          (quire_memory_options){.pages = {.page_size = PAGE}});
     close(STDIN_FILENO); /* the next descriptor is 0 */
-    quire_allocation allocation = allocate(&b, PAGE);
+    quire_allocation allocation = allocate(b, PAGE);
     uint64_t offset = 0;
-    CHECK_EQ(descriptor_of(&b, allocation, &offset), 0);
-    CHECK_OK(quire_free(b.memory, allocation));
-    CHECK_OK(quire_memory_trim(b.memory, 0, NULL));
+    CHECK_EQ(descriptor_of(b, allocation, &offset), 0);
+    CHECK_OK(quire_free(b->memory, allocation));
+    CHECK_OK(quire_memory_trim(b->memory, 0, NULL));
     CHECK(fcntl(0, F_GETFD) == -1);
     CHECK_EQ(dup(input < 0 ? STDERR_FILENO : input), 0);
-    end(&b);
 }
 
 UNIT(host_backing, a_label_of_any_length_names_it)
@@ -179,19 +173,17 @@ UNIT(host_backing, a_label_of_any_length_names_it)
     }
 }
 
-UNIT(host_backing, anonymous_pages_have_no_descriptor)
+CASE(anonymous_pages_have_no_descriptor)
 {
-    bench b;
-    make(&b, (quire_host_options){.backing = QUIRE_HOST_ANONYMOUS},
+    make(b, (quire_host_options){.backing = QUIRE_HOST_ANONYMOUS},
          (quire_memory_options){.pages = {.page_size = PAGE}});
-    quire_allocation allocation = allocate(&b, 1);
+    quire_allocation allocation = allocate(b, 1);
     int descriptor = 7;
     uint64_t offset = 7;
-    CHECK_FAILS(quire_host_descriptor(b.memory, allocation, &descriptor, &offset),
+    CHECK_FAILS(quire_host_descriptor(b->memory, allocation, &descriptor, &offset),
                 QUIRE_ERROR_UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "QUIRE_HOST_MEMFD");
     CHECK(descriptor == -1 && offset == 0);
-    end(&b);
 }
 
 UNIT(host_backing, pages_are_exportable_with_memfd_only)

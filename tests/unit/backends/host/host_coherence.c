@@ -53,6 +53,10 @@ static void end(bench *b)
     CHECK_OK(quire_device_destroy(&b->device));
 }
 
+/* A test with these options of the cached memory. */
+#define CASE(name, ...)                                                                            \
+    UNIT_ON(host_coherence, name, bench, b, begin(b, &(quire_memory_options){__VA_ARGS__}), end)
+
 /* On the device. */
 static void copy(quire_copy_end to, quire_copy_end from, uint64_t size)
 {
@@ -78,70 +82,59 @@ static void write_on_device(bench *b, const char *text)
          (quire_copy_end){.memory = b->local, .allocation = b->hidden}, size);
 }
 
-UNIT(host_coherence, the_device_sees_what_is_flushed)
+CASE(the_device_sees_what_is_flushed, 0)
 {
-    bench b;
-    begin(&b, &(quire_memory_options){0});
-    memset(b.pointer, 'a', SIZE);
-    CHECK_EQ(seen_by_device(&b, b.seen, 0), 'o');
-    CHECK_OK(quire_flush(b.cached, b.seen, 0, 0));
-    CHECK_EQ(seen_by_device(&b, b.seen, 0), 'a');
-    end(&b);
+    memset(b->pointer, 'a', SIZE);
+    CHECK_EQ(seen_by_device(b, b->seen, 0), 'o');
+    CHECK_OK(quire_flush(b->cached, b->seen, 0, 0));
+    CHECK_EQ(seen_by_device(b, b->seen, 0), 'a');
 }
 
-UNIT(host_coherence, the_host_sees_what_is_invalidated)
+CASE(the_host_sees_what_is_invalidated, 0)
 {
-    bench b;
-    begin(&b, &(quire_memory_options){0});
-    write_on_device(&b, "written by the device");
-    CHECK_STR(b.pointer, "old");
-    CHECK_OK(quire_invalidate(b.cached, b.seen, 0, 0));
-    CHECK_STR(b.pointer, "written by the device");
-    end(&b);
+    write_on_device(b, "written by the device");
+    CHECK_STR(b->pointer, "old");
+    CHECK_OK(quire_invalidate(b->cached, b->seen, 0, 0));
+    CHECK_STR(b->pointer, "written by the device");
 }
 
-UNIT(host_coherence, the_address_is_the_devices_and_the_pointer_the_hosts)
+CASE(the_address_is_the_devices_and_the_pointer_the_hosts, .find_by_address = true)
 {
-    bench b;
     void *pointer = NULL;
     quire_allocation_info info;
     quire_allocation found;
-    begin(&b, &(quire_memory_options){.find_by_address = true});
-    CHECK_OK(quire_allocation_get_info(b.cached, b.seen, &info));
-    CHECK_OK(quire_host_pointer(b.cached, b.seen, &pointer));
-    CHECK(pointer == b.pointer);
+    CHECK_OK(quire_allocation_get_info(b->cached, b->seen, &info));
+    CHECK_OK(quire_host_pointer(b->cached, b->seen, &pointer));
+    CHECK(pointer == b->pointer);
     const char *device_bytes = (const char *)(uintptr_t)info.address;
-    CHECK(device_bytes && device_bytes != b.pointer);
-    memcpy(b.pointer, "flushed", 8);
-    CHECK_OK(quire_flush(b.cached, b.seen, 0, 0));
+    CHECK(device_bytes && device_bytes != b->pointer);
+    memcpy(b->pointer, "flushed", 8);
+    CHECK_OK(quire_flush(b->cached, b->seen, 0, 0));
     CHECK_STR(device_bytes, "flushed");
-    const uint64_t addresses[] = {info.address + 1, (uintptr_t)b.pointer + 1};
+    const uint64_t addresses[] = {info.address + 1, (uintptr_t)b->pointer + 1};
     for (int i = 0; i < 2; i++) {
-        CHECK_OK(quire_memory_find(b.cached, addresses[i], &found));
-        CHECK_EQ(found.id, b.seen.id);
+        CHECK_OK(quire_memory_find(b->cached, addresses[i], &found));
+        CHECK_EQ(found.id, b->seen.id);
     }
-    end(&b);
 }
 
 /* An elastic page: both mappings follow its size, and come back with zeros. */
-UNIT(host_coherence, a_page_that_grows_and_shrinks_keeps_the_two_apart)
+CASE(a_page_that_grows_and_shrinks_keeps_the_two_apart, .contiguous = true,
+     .address_space = 64 * MIB)
 {
-    bench b;
     void *pointer = NULL;
     quire_allocation large;
-    begin(&b, &(quire_memory_options){.contiguous = true, .address_space = 64 * MIB});
     for (int round = 0; round < 2; round++) {
         CHECK_OK(quire_allocate(
-            b.cached, &(quire_allocation_options){.size = 32 * MIB, .zero = true}, &large));
-        CHECK_OK(quire_map(b.cached, large, &pointer));
+            b->cached, &(quire_allocation_options){.size = 32 * MIB, .zero = true}, &large));
+        CHECK_OK(quire_map(b->cached, large, &pointer));
         char *last = (char *)pointer + 32 * MIB - 1;
         CHECK_EQ(*last, 0);
         *last = 'x';
-        CHECK_EQ(seen_by_device(&b, large, 32 * MIB - 1), 0);
-        CHECK_OK(quire_flush(b.cached, large, 0, 0));
-        CHECK_OK(quire_unmap(b.cached, large));
-        CHECK_OK(quire_free(b.cached, large));
-        CHECK_OK(quire_memory_trim(b.cached, 0, NULL));
+        CHECK_EQ(seen_by_device(b, large, 32 * MIB - 1), 0);
+        CHECK_OK(quire_flush(b->cached, large, 0, 0));
+        CHECK_OK(quire_unmap(b->cached, large));
+        CHECK_OK(quire_free(b->cached, large));
+        CHECK_OK(quire_memory_trim(b->cached, 0, NULL));
     }
-    end(&b);
 }

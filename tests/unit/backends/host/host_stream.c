@@ -31,6 +31,8 @@ static void end(void)
     CHECK_OK(quire_device_destroy(&device));
 }
 
+#define CASE(name, begin) UNIT_WITHIN(host_stream, name, begin, end())
+
 static quire_stream *make(bool manual)
 {
     quire_stream *stream = NULL;
@@ -79,10 +81,9 @@ UNIT(host_stream, a_manual_stream_ends_with_the_work_of_quire)
     }
 }
 
-UNIT(host_stream, a_free_that_waits_keeps_a_manual_stream)
+CASE(a_free_that_waits_keeps_a_manual_stream, begin())
 {
     uint64_t done = 0;
-    begin();
     quire_stream *stream = make(true);
     quire_allocation live = filled_on(stream);
     CHECK_OK(quire_free(memory, filled_on(stream)));
@@ -92,7 +93,6 @@ UNIT(host_stream, a_free_that_waits_keeps_a_manual_stream)
     CHECK_OK(quire_collect(memory, &done));
     CHECK_OK(quire_stream_destroy(&stream));
     CHECK_OK(quire_free(memory, live));
-    end();
 }
 
 /* ---- manual streams ------------------------------------------------------------------------- */
@@ -102,10 +102,9 @@ static void count(void *user)
     ++*(int *)user;
 }
 
-UNIT(host_stream, points_of_a_manual_stream_pass_when_it_is_run)
+CASE(points_of_a_manual_stream_pass_when_it_is_run, begin())
 {
     int calls = 0;
-    begin();
     quire_stream *stream = make(true);
     quire_point first = mark(stream);
     CHECK_OK(quire_host_stream_submit(stream, count, &calls));
@@ -123,12 +122,10 @@ UNIT(host_stream, points_of_a_manual_stream_pass_when_it_is_run)
     CHECK(has_passed(third));
     CHECK_EQ(run(stream, UINT64_MAX), 0);
     CHECK_OK(quire_stream_destroy(&stream));
-    end();
 }
 
-UNIT(host_stream, nobody_sleeps_for_what_the_caller_has_to_run)
+CASE(nobody_sleeps_for_what_the_caller_has_to_run, begin())
 {
-    begin();
     quire_stream *manual = make(true), *worker = make(false), *behind = make(false);
     quire_point never = mark(manual);
     CHECK_FAILS(quire_point_await(&never, QUIRE_FOREVER), BUSY);
@@ -144,13 +141,11 @@ UNIT(host_stream, nobody_sleeps_for_what_the_caller_has_to_run)
     CHECK_OK(quire_stream_destroy(&manual));
     CHECK_OK(quire_stream_destroy(&worker));
     CHECK_OK(quire_stream_destroy(&behind));
-    end();
 }
 
-UNIT(host_stream, a_run_ends_where_another_stream_is_waited_for)
+CASE(a_run_ends_where_another_stream_is_waited_for, begin())
 {
     int calls = 0;
-    begin();
     quire_stream *first = make(true), *second = make(true);
     CHECK_OK(quire_host_stream_submit(first, count, &calls));
     quire_point point = mark(first);
@@ -167,7 +162,6 @@ UNIT(host_stream, a_run_ends_where_another_stream_is_waited_for)
     CHECK_EQ(run(second, UINT64_MAX), 0);
     CHECK_OK(quire_stream_destroy(&first));
     CHECK_OK(quire_stream_destroy(&second));
-    end();
 }
 
 /* ---- waiting -------------------------------------------------------------------------------- */
@@ -197,9 +191,8 @@ static void set(gate *g, bool is_open)
     pthread_mutex_unlock(&g->mutex);
 }
 
-UNIT(host_stream, waiting_ends_in_time_or_with_the_work)
+CASE(waiting_ends_in_time_or_with_the_work, begin())
 {
-    begin();
     quire_stream *stream = make(false);
     set(&door, false);
     CHECK_OK(quire_host_stream_submit(stream, pass, &door));
@@ -212,7 +205,6 @@ UNIT(host_stream, waiting_ends_in_time_or_with_the_work)
     set(&door, true);
     CHECK_OK(quire_point_await(&point, 60 * SECOND));
     CHECK_OK(quire_stream_destroy(&stream));
-    end();
 }
 
 static void *open_later(void *user)
@@ -230,10 +222,9 @@ static uint64_t processor_time(void)
 }
 
 /* While work runs, neither the worker nor a waiting thread spins. */
-UNIT(host_stream, waiting_takes_no_processor)
+CASE(waiting_takes_no_processor, begin())
 {
     pthread_t opener;
-    begin();
     quire_stream *stream = make(false), *behind = make(false);
     set(&door, false);
     CHECK_OK(quire_host_stream_submit(stream, pass, &door));
@@ -246,15 +237,13 @@ UNIT(host_stream, waiting_takes_no_processor)
     CHECK(!pthread_join(opener, NULL));
     CHECK_OK(quire_stream_destroy(&stream));
     CHECK_OK(quire_stream_destroy(&behind));
-    end();
 }
 
 /* ---- ends ----------------------------------------------------------------------------------- */
 
-UNIT(host_stream, what_is_left_is_done_at_the_end)
+CASE(what_is_left_is_done_at_the_end, begin())
 {
     int calls = 0;
-    begin();
     for (int manual = 0; manual < 2; manual++) {
         quire_stream *stream = make(manual);
         for (int i = 0; i < 100; i++)
@@ -262,14 +251,12 @@ UNIT(host_stream, what_is_left_is_done_at_the_end)
         CHECK_OK(quire_stream_destroy(&stream));
         CHECK_EQ(calls, 100 * (manual + 1));
     }
-    end();
 }
 
 /* In both orders of destruction, with every waiting thread. */
-UNIT(host_stream, an_end_does_not_wait_for_what_is_never_run)
+CASE(an_end_does_not_wait_for_what_is_never_run, begin())
 {
     int calls = 0;
-    begin();
     for (int i = 0; i < 4; i++) {
         quire_stream *manual = make(true), *waits = make(i & 1);
         quire_point point = mark(manual);
@@ -279,7 +266,6 @@ UNIT(host_stream, an_end_does_not_wait_for_what_is_never_run)
         CHECK_OK(quire_stream_destroy(i & 2 ? &waits : &manual));
         CHECK_EQ(calls, i + 1);
     }
-    end();
 }
 
 /* ---- loss ----------------------------------------------------------------------------------- */
@@ -291,14 +277,13 @@ static void *lose_later(void *user)
     return NULL;
 }
 
-UNIT(host_stream, a_lost_device_answers_so_and_can_be_destroyed)
+CASE(a_lost_device_answers_so_and_can_be_destroyed, begin())
 {
     pthread_t loser;
     quire_allocation live, refused;
     quire_stream *none = NULL;
     int calls = 0;
     char byte = 0;
-    begin();
     quire_stream *manual = make(true), *worker = make(false), *busy = make(false);
     quire_native page = range_of(memory, 16);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 16}, &live));
@@ -326,15 +311,13 @@ UNIT(host_stream, a_lost_device_answers_so_and_can_be_destroyed)
     CHECK_OK(quire_stream_destroy(&worker));
     CHECK_OK(quire_stream_destroy(&busy));
     CHECK_EQ(calls, 0);
-    end();
 }
 
 /* ---- want of memory ------------------------------------------------------------------------- */
 
 /* Each allocation of host memory fails in turn; nothing leaks. */
-UNIT(host_stream, without_host_memory_nothing_changes)
+CASE(without_host_memory_nothing_changes, begin())
 {
-    begin();
     quire_native page = range_of(memory, 16);
     for (int manual = 0; manual < 2; manual++)
         for (uint64_t failing = 1;; failing++) {
@@ -354,5 +337,4 @@ UNIT(host_stream, without_host_memory_nothing_changes)
             CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
             CHECK(failing < 20);
         }
-    end();
 }

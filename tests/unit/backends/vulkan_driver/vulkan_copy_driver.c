@@ -22,10 +22,9 @@ typedef struct world {
     place places[PLACES];
 } world;
 
-static bool begin(world *w)
+static void begin(world *w)
 {
-    if (!real_begin_wrapped(&w->r))
-        return false;
+    real_begin_wrapped(&w->r);
     w->memory = real_memory(&w->r, &(quire_memory_options){.pages = {.page_size = 2 * SIZE}});
     for (int k = 0; k < PLACES; k++) {
         place *p = &w->places[k];
@@ -36,7 +35,6 @@ static bool begin(world *w)
             p->model[i] = (unsigned char)(k * 50 + i * 3 + i / 500);
         CHECK_OK(quire_write(w->memory, p->allocation, 0, p->model, SIZE));
     }
-    return true;
 }
 
 static void end(world *w)
@@ -46,6 +44,8 @@ static void end(world *w)
     real_memory_end(w->memory);
     real_end(&w->r);
 }
+
+#define CASE(name, begin) UNIT_ON(vulkan_copy_driver, name, world, w, begin, end)
 
 static void call(world *w, const quire_copy_job *job)
 {
@@ -85,45 +85,38 @@ static quire_copy_job draw(test_random *r)
     return job;
 }
 
-UNIT(vulkan_copy_driver, rows_are_copied_between_places_again_and_again)
+CASE(rows_are_copied_between_places_again_and_again, begin(w))
 {
-    static world w;
     test_random r = {1};
-    if (!begin(&w))
-        return;
     for (int n = 0; n < ROUNDS; n++) {
         uint64_t to = random_below(&r, PLACES), from = (to + 1 + random_below(&r, 2)) % PLACES;
         quire_copy_job job = draw(&r);
-        job.to = &w.places[to].native.page;
-        job.from = &w.places[from].native.page;
-        job.to_offset = w.places[to].native.offset;
-        job.from_offset = w.places[from].native.offset;
-        call(&w, &job);
-        model_copy(&job, w.places[to].model, w.places[from].model);
+        job.to = &w->places[to].native.page;
+        job.from = &w->places[from].native.page;
+        job.to_offset = w->places[to].native.offset;
+        job.from_offset = w->places[from].native.offset;
+        call(w, &job);
+        model_copy(&job, w->places[to].model, w->places[from].model);
     }
-    expect_models(&w);
-    end(&w);
+    expect_models(w);
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
 /* Random parts of all places, some of which share bytes: the later ones remain. */
-UNIT(vulkan_copy_driver, lists_are_copied_in_order)
+CASE(lists_are_copied_in_order, begin(w))
 {
     enum { PARTS = 500, LONGEST = 200 };
     static unsigned char source[SIZE], found[PARTS][LONGEST];
     static quire_page_copy writes[PARTS], reads[PARTS];
-    static world w;
     test_random r = {11};
-    if (!begin(&w))
-        return;
-    const quire_backend *table = quire_device_backend(w.r.quire);
-    void *state = quire_device_state(w.r.quire);
+    const quire_backend *table = quire_device_backend(w->r.quire);
+    void *state = quire_device_state(w->r.quire);
     for (int i = 0; i < SIZE; i++)
         source[i] = (unsigned char)random_next(&r);
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < PARTS; i++) {
-            place *p = &w.places[random_below(&r, PLACES)];
+            place *p = &w->places[random_below(&r, PLACES)];
             uint64_t size = 1 + random_below(&r, LONGEST), at = random_below(&r, SIZE - size);
             uint64_t from = random_below(&r, SIZE - size);
             writes[i] =
@@ -135,11 +128,11 @@ UNIT(vulkan_copy_driver, lists_are_copied_in_order)
         CHECK_OK(table->read_many(state, reads, PARTS));
         for (int i = 0; i < PARTS; i++)
             for (int k = 0; k < PLACES; k++)
-                if (reads[i].page == &w.places[k].native.page)
-                    CHECK(!memcmp(found[i],
-                                  w.places[k].model + (reads[i].offset - w.places[k].native.offset),
-                                  reads[i].size));
+                if (reads[i].page == &w->places[k].native.page)
+                    CHECK(
+                        !memcmp(found[i],
+                                w->places[k].model + (reads[i].offset - w->places[k].native.offset),
+                                reads[i].size));
     }
-    expect_models(&w);
-    end(&w);
+    expect_models(w);
 }

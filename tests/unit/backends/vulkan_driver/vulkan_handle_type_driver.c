@@ -14,27 +14,24 @@
 static const VkBufferCreateInfo BUFFER = VULKAN_BUFFER(1000, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
 static const VkImageCreateInfo IMAGE = VULKAN_IMAGE(64, VK_IMAGE_USAGE_SAMPLED_BIT);
 
-/* Returns a memory that is exported by descriptors. NULL: the test is skipped. */
+/* Returns a memory that is exported by descriptors. */
 static quire_memory *begin(real_vulkan *r)
 {
     static const quire_intent exportable = QUIRE_INTENT_EXPORT;
-    if (!real_begin(r) || real_lacks(r, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME))
-        return NULL;
+    real_begin(r);
+    real_require(r, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
     real_wrap(r);
     return real_memory(
         r, &(quire_memory_options){.kind.intent = exportable, .pages = {.page_size = 64 * KIB}});
 }
 
-UNIT(vulkan_handle_type_driver, plain_create_infos_are_valid_in_exportable_memory)
+REAL_UNIT(vulkan_handle_type_driver, plain_create_infos_are_valid_in_exportable_memory)
 {
-    real_vulkan r;
     quire_buffer buffer;
     quire_image image;
     quire_allocation range;
     quire_vulkan_alias *alias = NULL;
-    quire_memory *memory = begin(&r);
-    if (!memory)
-        return;
+    quire_memory *memory = begin(r);
     CHECK_OK(quire_vulkan_buffer_create(memory, &BUFFER, NULL, &buffer));
     CHECK_OK(quire_write(memory, buffer.allocation, 0, "shared", 7));
     CHECK_OK(quire_allocate(
@@ -49,7 +46,6 @@ UNIT(vulkan_handle_type_driver, plain_create_infos_are_valid_in_exportable_memor
     CHECK_OK(quire_free(memory, range));
     CHECK_OK(quire_free(memory, buffer.allocation));
     real_memory_end(memory);
-    real_end(&r);
 }
 
 /* Creates a buffer for external memory. */
@@ -88,32 +84,28 @@ static int export_dedicated(const real_vulkan *r, VkBuffer buffer, uint64_t size
     return descriptor;
 }
 
-UNIT(vulkan_handle_type_driver, memory_of_a_dedicated_allocation_is_imported_as_such)
+REAL_UNIT(vulkan_handle_type_driver, memory_of_a_dedicated_allocation_is_imported_as_such)
 {
-    real_vulkan r;
     VkMemoryRequirements needs;
     VkDeviceMemory exported;
     quire_memory_info info;
     quire_allocation range;
     quire_vulkan_range place;
-    quire_memory *memory = begin(&r);
-    if (!memory)
-        return;
+    quire_memory *memory = begin(r);
     CHECK_OK(quire_memory_get_info(memory, &info));
-    VkBuffer mine = make(&r, &needs), twin = make(&r, &needs);
+    VkBuffer mine = make(r, &needs), twin = make(r, &needs);
     const quire_vulkan_import import = {
         .type = OPAQUE,
-        .descriptor = export_dedicated(&r, mine, needs.size, info.kind, &exported),
+        .descriptor = export_dedicated(r, mine, needs.size, info.kind, &exported),
         .size = needs.size,
         .buffer = twin,
     };
     CHECK_OK(quire_vulkan_import_range(memory, &import, &range));
     CHECK_OK(quire_vulkan_get_range(memory, range, &place));
-    CHECK_EQ(REAL(&r, vkBindBufferMemory)(r.device, twin, place.memory, place.memory_offset), 0);
-    REAL(&r, vkDestroyBuffer)(r.device, twin, NULL);
+    CHECK_EQ(REAL(r, vkBindBufferMemory)(r->device, twin, place.memory, place.memory_offset), 0);
+    REAL(r, vkDestroyBuffer)(r->device, twin, NULL);
     CHECK_OK(quire_free(memory, range));
-    REAL(&r, vkDestroyBuffer)(r.device, mine, NULL);
-    REAL(&r, vkFreeMemory)(r.device, exported, NULL);
+    REAL(r, vkDestroyBuffer)(r->device, mine, NULL);
+    REAL(r, vkFreeMemory)(r->device, exported, NULL);
     real_memory_end(memory);
-    real_end(&r);
 }

@@ -31,19 +31,15 @@ static quire_vulkan_options options_of(heard *h)
 }
 
 /* Returns false, and prints the reason, if no driver is installed. */
-static bool can_open(void)
+static void need_a_driver(void)
 {
     quire_device *device = NULL;
-    if (under_valgrind()) {
+    if (under_valgrind())
         unit_skip("valgrind finds what drivers and layers leak");
-        return false;
-    }
     if (quire_vulkan_open(NULL, &device)) {
         unit_skip("%s", quire_last_error());
-        return false;
     }
     CHECK_OK(quire_device_destroy(&device));
-    return true;
 }
 
 /* ---- which device --------------------------------------------------------------------------- */
@@ -60,8 +56,7 @@ UNIT(vulkan_open, a_device_is_named_by_index_or_part_of_its_name)
     quire_device *device = NULL;
     quire_device_info info;
     char part[8] = {0};
-    if (!can_open())
-        return;
+    need_a_driver();
     unsetenv("QUIRE_VULKAN_DEVICE");
     CHECK_OK(quire_vulkan_open(NULL, &device));
     CHECK_OK(quire_device_get_info(device, &info));
@@ -85,8 +80,7 @@ UNIT(vulkan_open, a_device_is_named_by_index_or_part_of_its_name)
 UNIT_ALONE(vulkan_open, without_a_name_the_environment_decides)
 {
     quire_device *device = NULL;
-    if (!can_open())
-        return;
+    need_a_driver();
     setenv("QUIRE_VULKAN_DEVICE", "no such device", 1);
     CHECK_FAILS(quire_vulkan_open(NULL, &device), QUIRE_ERROR_UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "'no such device'");
@@ -145,7 +139,7 @@ static void *VKAPI_CALL give_again(void *user, void *pointer, size_t size, size_
     return moved;
 }
 
-UNIT(vulkan_open, the_driver_gets_host_memory_by_the_callers_callbacks)
+REAL_UNIT_ON(vulkan_open, the_driver_gets_host_memory_by_the_callers_callbacks, real_begin(r))
 {
     counted c = {.live = 0};
     VkAllocationCallbacks callbacks = {.pUserData = &c,
@@ -153,59 +147,48 @@ UNIT(vulkan_open, the_driver_gets_host_memory_by_the_callers_callbacks)
                                        .pfnReallocation = give_again,
                                        .pfnFree = take_back};
     quire_buffer buffer;
-    real_vulkan r;
-    if (!real_begin(&r))
-        return;
-    r.wrap.settings.callbacks = &callbacks;
-    real_wrap(&r);
+    r->wrap.settings.callbacks = &callbacks;
+    real_wrap(r);
     memset(&callbacks, 0, sizeof callbacks); /* quire has copied them */
-    quire_memory *memory = real_memory(&r, NULL);
+    quire_memory *memory = real_memory(r, NULL);
     for (int i = 0; i < 3; i++) {
         CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 1000, .zero = true},
                                      &buffer));
         CHECK_OK(quire_free(memory, buffer.allocation));
     }
     CHECK_OK(quire_memory_destroy(&memory));
-    CHECK_OK(quire_device_destroy(&r.quire));
+    CHECK_OK(quire_device_destroy(&r->quire));
     CHECK_EQ(c.live, 0);
-    if (strstr(r.properties.deviceName, "llvmpipe"))
+    if (strstr(r->properties.deviceName, "llvmpipe"))
         CHECK(c.all > 0); /* other drivers, and some layers, may not use them */
-    real_end(&r);
 }
 
 /* Otherwise the absence of messages would prove nothing. */
-UNIT(vulkan_open, the_layer_is_heard)
+REAL_UNIT_ON(vulkan_open, the_layer_is_heard, real_begin_wrapped(r))
 {
-    real_vulkan r;
     VkBuffer buffer = VK_NULL_HANDLE;
-    if (!real_begin_wrapped(&r))
-        return;
     const VkBufferCreateInfo wrong = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
                                       .usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT};
-    REAL(&r, vkCreateBuffer)(r.device, &wrong, NULL, &buffer);
-    CHECK(r.messages > 0);
-    CHECK_HAS(r.first, "VUID-VkBufferCreateInfo-size-00912");
-    REAL(&r, vkDestroyBuffer)(r.device, buffer, NULL);
-    r.messages = 0;
-    real_end(&r);
+    REAL(r, vkCreateBuffer)(r->device, &wrong, NULL, &buffer);
+    CHECK(r->messages > 0);
+    CHECK_HAS(r->first, "VUID-VkBufferCreateInfo-size-00912");
+    REAL(r, vkDestroyBuffer)(r->device, buffer, NULL);
+    r->messages = 0;
 }
 
 /* Exercises the whole backend except for an instance of its own. */
-UNIT(vulkan_open, best_practices_are_kept)
+REAL_UNIT_ON(vulkan_open, best_practices_are_kept, real_begin_strict(r))
 {
-    real_vulkan r;
     quire_image image;
     quire_buffer buffers[20];
     quire_allocation zeroed;
     quire_vulkan_range range;
     static unsigned char data[64 * 64];
     const VkImageLayout any = VK_IMAGE_LAYOUT_UNDEFINED, general = VK_IMAGE_LAYOUT_GENERAL;
-    if (!real_begin_strict(&r))
-        return;
-    r.messages = 0; /* messages of the creation of instance and device */
-    r.first[0] = '\0';
-    real_wrap(&r);
-    quire_memory *memory = real_memory(&r, NULL);
+    r->messages = 0; /* messages of the creation of instance and device */
+    r->first[0] = '\0';
+    real_wrap(r);
+    quire_memory *memory = real_memory(r, NULL);
     for (int i = 0; i < 20; i++)
         CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 1000}, &buffers[i]));
     CHECK_OK(quire_image_create(memory, &(quire_image_options){.width = 64, .height = 64}, &image));
@@ -219,8 +202,7 @@ UNIT(vulkan_open, best_practices_are_kept)
     CHECK_OK(quire_free(memory, image.allocation));
     CHECK_OK(quire_free(memory, zeroed));
     real_memory_end(memory);
-    CHECK_STR(r.first, "");
-    real_end(&r);
+    CHECK_STR(r->first, "");
 }
 
 /* Layers put the id into the text, into its own field, or both. */
@@ -238,8 +220,7 @@ UNIT(vulkan_open, a_message_is_logged_with_its_id_once)
     quire_vulkan_options options = options_of(&h);
     quire_device *device = NULL;
     quire_vulkan_handles handles;
-    if (!can_open())
-        return;
+    need_a_driver();
     CHECK_OK(quire_vulkan_open(&options, &device));
     CHECK_OK(quire_vulkan_get_handles(device, &handles));
     PFN_vkSubmitDebugUtilsMessageEXT submit =
@@ -261,22 +242,18 @@ UNIT(vulkan_open, a_message_is_logged_with_its_id_once)
         unit_skip("the loader has no VK_EXT_debug_utils");
 }
 
-UNIT(vulkan_open, without_a_queue_nothing_is_staged)
+REAL_UNIT_ON(vulkan_open, without_a_queue_nothing_is_staged, real_begin(r))
 {
-    real_vulkan r;
     quire_image image;
-    if (!real_begin(&r))
-        return;
-    r.wrap.queue = (quire_vulkan_queue){.queue = NULL};
-    real_wrap(&r);
-    quire_memory *memory = real_memory(&r, NULL);
+    r->wrap.queue = (quire_vulkan_queue){.queue = NULL};
+    real_wrap(r);
+    quire_memory *memory = real_memory(r, NULL);
     CHECK_OK(quire_image_create(memory, &(quire_image_options){.width = 8, .height = 8}, &image));
     CHECK_FAILS(quire_lluvia_image_set_layout(memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
                                               VK_IMAGE_LAYOUT_GENERAL),
                 QUIRE_ERROR_UNSUPPORTED);
     CHECK_OK(quire_free(memory, image.allocation));
     real_memory_end(memory);
-    real_end(&r);
 }
 
 static PFN_vkVoidFunction VKAPI_CALL nothing(VkInstance instance, const char *name)
@@ -286,13 +263,10 @@ static PFN_vkVoidFunction VKAPI_CALL nothing(VkInstance instance, const char *na
     return NULL;
 }
 
-UNIT(vulkan_open, what_cannot_be_wrapped_is_refused)
+REAL_UNIT_ON(vulkan_open, what_cannot_be_wrapped_is_refused, real_begin(r))
 {
-    real_vulkan r;
     quire_device *device = NULL;
-    if (!real_begin(&r))
-        return;
-    const quire_vulkan_wrap_options good = r.wrap;
+    const quire_vulkan_wrap_options good = r->wrap;
     quire_vulkan_wrap_options bad[] = {good, good, good, good, good, good, good, good, good};
     bad[0].instance = NULL;
     bad[1].physical_device = NULL;
@@ -310,25 +284,20 @@ UNIT(vulkan_open, what_cannot_be_wrapped_is_refused)
     CHECK_FAILS(quire_vulkan_wrap(&empty, &device), INVALID);
     CHECK_HAS(quire_last_error(), "vkGetDeviceProcAddr");
     CHECK(device == NULL);
-    real_wrap(&r);
-    real_end(&r);
+    real_wrap(r);
 }
 
-UNIT(vulkan_open, no_host_memory_is_an_error_at_every_point)
+REAL_UNIT_ON(vulkan_open, no_host_memory_is_an_error_at_every_point, real_begin(r))
 {
-    real_vulkan r;
-    if (!real_begin(&r))
-        return;
     test_memory *memory = unit_memory_state();
     quire_result result = QUIRE_ERROR_OUT_OF_HOST_MEMORY;
     for (uint64_t at = 1; result; at++) {
         memory->fail_at = memory->calls + at;
-        result = quire_vulkan_wrap(&r.wrap, &r.quire);
+        result = quire_vulkan_wrap(&r->wrap, &r->quire);
         CHECK(!result || result == QUIRE_ERROR_OUT_OF_HOST_MEMORY);
         CHECK(at < 100);
     }
     memory->fail_at = 0;
-    real_end(&r);
 }
 
 /* ---- what the program adds ------------------------------------------------------------------- */
@@ -378,8 +347,7 @@ UNIT_ALONE(vulkan_open, extensions_chain_and_queue_flags_are_enabled_in_silence)
     quire_vulkan_handles handles;
     quire_vulkan_options options = options_of(&h);
     quire_device *device = NULL;
-    if (!can_open())
-        return;
+    need_a_driver();
     chain_init(&c, probe(&plain));
     setenv("VK_INSTANCE_LAYERS", "VK_LAYER_KHRONOS_validation", 1);
     options.instance_extensions = of_instance;

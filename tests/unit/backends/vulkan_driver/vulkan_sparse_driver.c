@@ -20,17 +20,15 @@ typedef struct bench {
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
-static bool begin(bench *b, uint64_t staging)
+static void begin(bench *b, uint64_t staging)
 {
     real_vulkan *r = &b->r;
     void *bytes;
-    if (!real_begin_strict(r))
-        return false;
+    real_begin_strict(r);
     real_wrap(r);
     if (!r->features.sparseBinding || !r->features.sparseResidencyBuffer) {
         real_end(r);
         unit_skip("the driver has no sparse binding");
-        return false;
     }
     b->memory = real_memory(r, &(quire_memory_options){.pages = {.page_size = 1024 * KIB}});
     b->host = real_memory(r, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE});
@@ -40,7 +38,6 @@ static bool begin(bench *b, uint64_t staging)
     b->native = vulkan_buffer_of(b->host, b->staging);
     CHECK_OK(quire_map(b->host, b->staging.allocation, &bytes));
     b->bytes = bytes;
-    return true;
 }
 
 static void end(bench *b)
@@ -51,6 +48,8 @@ static void end(bench *b)
     real_memory_end(b->memory);
     real_end(&b->r);
 }
+
+#define CASE(name) UNIT_ON(vulkan_sparse_driver, name, bench, b, (void)b, end)
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
@@ -110,43 +109,38 @@ static const VkBufferCreateInfo BUFFER = {
     .usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
 };
 
-UNIT(vulkan_sparse_driver, a_buffer_over_several_pages_holds_what_its_parts_hold)
+CASE(a_buffer_over_several_pages_holds_what_its_parts_hold)
 {
-    bench b;
     quire_vulkan_sparse *sparse = NULL;
     quire_memory_info pages;
-    if (!begin(&b, BUFFER.size))
-        return;
-    uint64_t locked = b.r.locked;
+    begin(b, BUFFER.size);
+    uint64_t locked = b->r.locked;
     CHECK_OK(quire_vulkan_sparse_buffer_create(
-        b.memory, &BUFFER, &(quire_vulkan_object_options){.name = "field"}, &sparse));
-    CHECK_EQ(b.r.locked, locked + 1);
+        b->memory, &BUFFER, &(quire_vulkan_object_options){.name = "field"}, &sparse));
+    CHECK_EQ(b->r.locked, locked + 1);
     quire_vulkan_sparse_info info = sparse_info(sparse);
     CHECK(info.size >= BUFFER.size && info.part_count >= 4);
-    CHECK_OK(quire_memory_get_info(b.memory, &pages));
+    CHECK_OK(quire_memory_get_info(b->memory, &pages));
     CHECK(pages.page_count >= 4);
-    fill_staging(&b, BUFFER.size, 1);
-    copy(&b, b.native, info.buffer, BUFFER.size);
+    fill_staging(b, BUFFER.size, 1);
+    copy(b, b->native, info.buffer, BUFFER.size);
     for (uint64_t at = 0; at < BUFFER.size; at += sparse_part(sparse, at).size)
         check_part(sparse, sparse_part(sparse, at), BUFFER.size, 1);
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
-    end(&b);
 }
 
-UNIT(vulkan_sparse_driver, blocks_keep_their_bytes_while_others_come_and_go)
+CASE(blocks_keep_their_bytes_while_others_come_and_go)
 {
-    bench b;
     quire_vulkan_sparse *sparse = NULL;
-    if (!begin(&b, BUFFER.size))
-        return;
+    begin(b, BUFFER.size);
     VkBufferCreateInfo asked = BUFFER;
     asked.flags |= VK_BUFFER_CREATE_SPARSE_RESIDENCY_BIT;
-    CHECK_OK(quire_vulkan_sparse_buffer_create(b.memory, &asked, NULL, &sparse));
+    CHECK_OK(quire_vulkan_sparse_buffer_create(b->memory, &asked, NULL, &sparse));
     quire_vulkan_sparse_info info = sparse_info(sparse);
     uint64_t block = info.block, count = info.part_count;
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 0));
-    fill_staging(&b, BUFFER.size, 2);
-    copy(&b, b.native, info.buffer, BUFFER.size);
+    fill_staging(b, BUFFER.size, 2);
+    copy(b, b->native, info.buffer, BUFFER.size);
     for (uint64_t i = 1; i + 1 < count; i += 3)
         CHECK_OK(quire_vulkan_sparse_unbind(sparse, i * block, block));
     for (uint64_t i = 0; i < count; i++) {
@@ -157,16 +151,15 @@ UNIT(vulkan_sparse_driver, blocks_keep_their_bytes_while_others_come_and_go)
             check_part(sparse, part, BUFFER.size, 2);
     }
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 0));
-    fill_staging(&b, BUFFER.size, 3);
-    copy(&b, b.native, info.buffer, BUFFER.size);
-    memset(b.bytes, 0, BUFFER.size);
-    copy(&b, info.buffer, b.native, BUFFER.size);
+    fill_staging(b, BUFFER.size, 3);
+    copy(b, b->native, info.buffer, BUFFER.size);
+    memset(b->bytes, 0, BUFFER.size);
+    copy(b, info.buffer, b->native, BUFFER.size);
     for (uint64_t i = 0; i < BUFFER.size; i++)
-        CHECK_EQ(b.bytes[i], byte_at(i, 3));
+        CHECK_EQ(b->bytes[i], byte_at(i, 3));
     CHECK_OK(quire_vulkan_sparse_unbind(sparse, 0, 0));
     CHECK_EQ(sparse_info(sparse).bound, 0);
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
-    end(&b);
 }
 
 /* ---- images ---------------------------------------------------------------------------------- */
@@ -280,17 +273,15 @@ static void check_region(bench *b, quire_vulkan_sparse *sparse, const quire_vulk
     }
 }
 
-UNIT(vulkan_sparse_driver, tiles_of_an_image_lie_where_their_parts_say)
+CASE(tiles_of_an_image_lie_where_their_parts_say)
 {
-    bench b;
     quire_vulkan_sparse *sparse = NULL;
-    if (!begin(&b, level_bytes(0)))
-        return;
+    begin(b, level_bytes(0));
     VkImageCreateInfo asked = IMAGE;
     asked.flags |= VK_IMAGE_CREATE_SPARSE_RESIDENCY_BIT;
     asked.mipLevels = LEVELS;
-    CHECK(b.r.features.sparseResidencyImage2D);
-    CHECK_OK(quire_vulkan_sparse_image_create(b.memory, &asked, NULL, &sparse));
+    CHECK(b->r.features.sparseResidencyImage2D);
+    CHECK_OK(quire_vulkan_sparse_image_create(b->memory, &asked, NULL, &sparse));
     quire_vulkan_sparse_info info = sparse_info(sparse);
     uint32_t wide = info.aspects->tile.width, high = info.aspects->tile.height;
     CHECK(info.residency && wide && high && info.aspects->tiled_levels);
@@ -304,20 +295,19 @@ UNIT(vulkan_sparse_driver, tiles_of_an_image_lie_where_their_parts_say)
         .offset = {(int32_t)wide, (int32_t)high, 0},
         .extent = {wide, 2 * high, 1},
     };
-    check_region(&b, sparse, &region, 5);
+    check_region(b, sparse, &region, 5);
     for (uint32_t level = 1; level < LEVELS; level++) { /* the small levels share the tail */
-        fill_staging(&b, level_bytes(level), level);
-        write_texels(&b, info.image, level);
+        fill_staging(b, level_bytes(level), level);
+        write_texels(b, info.image, level);
     }
     for (uint32_t level = 1; level < LEVELS; level++) {
-        read_texels(&b, info.image, level);
+        read_texels(b, info.image, level);
         for (uint64_t i = 0; i < level_bytes(level); i++)
-            CHECK_EQ(b.bytes[i], byte_at(i, level));
+            CHECK_EQ(b->bytes[i], byte_at(i, level));
     }
     CHECK_OK(quire_vulkan_sparse_unbind_region(sparse, &region));
     CHECK_EQ(sparse_info(sparse).bound, info.size - 2 * info.block);
     CHECK_OK(quire_vulkan_sparse_bind_region(sparse, &region));
-    check_region(&b, sparse, &region, 6);
+    check_region(b, sparse, &region, 6);
     CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
-    end(&b);
 }

@@ -17,21 +17,18 @@ static real_vulkan r;
 static quire_memory *memory;
 static unsigned char in[SIZE], out[SIZE];
 
-static bool begin(void)
+static void begin(void)
 {
-    if (!real_begin_strict(&r))
-        return false;
+    real_begin_strict(&r);
     if (!r.timeline.timelineSemaphore) {
         real_end(&r);
         unit_skip("the driver has no timeline semaphores");
-        return false;
     }
     real_wrap(&r);
     memory = real_memory(&r, &(quire_memory_options){.pages = {.page_size = 1024 * KIB}});
     for (size_t i = 0; i < SIZE; i++)
         in[i] = (unsigned char)(i * 7 + i / 256);
     memset(out, 0, SIZE);
-    return true;
 }
 
 static void end(void)
@@ -39,6 +36,8 @@ static void end(void)
     quire_memory_destroy_all(&memory);
     real_end(&r);
 }
+
+#define CASE(name, begin) UNIT_WITHIN(vulkan_stream_driver, name, begin, end())
 
 static quire_stream *make(void)
 {
@@ -86,10 +85,8 @@ static void expect(quire_allocation a, const unsigned char *bytes)
 
 /* ---- quire's own ---------------------------------------------------------------------------- */
 
-UNIT(vulkan_stream_driver, copies_and_fills_are_done_in_order)
+CASE(copies_and_fills_are_done_in_order, begin())
 {
-    if (!begin())
-        return;
     quire_stream *stream = make();
     quire_allocation a = allocate(), c = allocate();
     for (uint64_t rows = 1; rows <= 1024; rows *= 32) {
@@ -103,19 +100,16 @@ UNIT(vulkan_stream_driver, copies_and_fills_are_done_in_order)
         CHECK_EQ(out[SIZE - 1], 0x21);
     }
     CHECK_OK(quire_stream_destroy(&stream));
-    end();
 }
 
 /* Batches and copies from the host without a wait between them, more than the stream's staging
    memory holds. Half of the items share bytes with others. */
-UNIT(vulkan_stream_driver, host_bytes_are_written_in_order)
+CASE(host_bytes_are_written_in_order, begin())
 {
     enum { ITEMS = 300 };
     static quire_write_item items[ITEMS];
     static unsigned char model[SIZE];
     test_random random = {7};
-    if (!begin())
-        return;
     quire_stream *stream = make();
     quire_allocation to = allocate();
     memset(model, 0, SIZE);
@@ -142,19 +136,16 @@ UNIT(vulkan_stream_driver, host_bytes_are_written_in_order)
     finish(stream);
     expect(to, model);
     CHECK_OK(quire_stream_destroy(&stream));
-    end();
 }
 
 /* Copies values between ranges on several streams. Each copy follows the point of the previous
    one. */
-UNIT(vulkan_stream_driver, streams_come_after_each_others_points)
+CASE(streams_come_after_each_others_points, begin())
 {
     enum { STREAMS = 3, STEPS = 60 };
     quire_stream *streams[STREAMS];
     quire_allocation ranges[STREAMS];
     test_random random = {7};
-    if (!begin())
-        return;
     for (int i = 0; i < STREAMS; i++) {
         streams[i] = make();
         ranges[i] = allocate();
@@ -175,13 +166,10 @@ UNIT(vulkan_stream_driver, streams_come_after_each_others_points)
     expect(ranges[at], in);
     for (int i = 0; i < STREAMS; i++)
         CHECK_OK(quire_stream_destroy(&streams[i]));
-    end();
 }
 
-UNIT(vulkan_stream_driver, what_is_freed_on_a_stream_is_used_again_in_its_order)
+CASE(what_is_freed_on_a_stream_is_used_again_in_its_order, begin())
 {
-    if (!begin())
-        return;
     quire_stream *stream = make();
     for (int i = 0; i < 40; i++) {
         quire_allocation made;
@@ -194,7 +182,6 @@ UNIT(vulkan_stream_driver, what_is_freed_on_a_stream_is_used_again_in_its_order)
     finish(stream);
     CHECK_OK(quire_collect(memory, NULL));
     CHECK_OK(quire_stream_destroy(&stream));
-    end();
 }
 
 /* ---- the caller's --------------------------------------------------------------------------- */
@@ -224,13 +211,11 @@ static void submit(VkSemaphore signals, uint64_t value, VkSemaphore waits, uint6
     pthread_mutex_unlock(&r.queue_mutex);
 }
 
-UNIT(vulkan_stream_driver, a_timeline_of_the_callers)
+CASE(a_timeline_of_the_callers, begin())
 {
     quire_stream *theirs = NULL;
     VkSemaphore own_semaphore = VK_NULL_HANDLE;
     bool passed = true;
-    if (!begin())
-        return;
     quire_vulkan_handles handles;
     CHECK_OK(quire_vulkan_get_handles(r.quire, &handles));
     VkSemaphore semaphore = timeline_make(&handles);
@@ -262,5 +247,4 @@ UNIT(vulkan_stream_driver, a_timeline_of_the_callers)
     CHECK_OK(quire_stream_destroy(&own));
     CHECK_OK(quire_stream_destroy(&theirs));
     timeline_end(&handles, semaphore);
-    end();
 }
