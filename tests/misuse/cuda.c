@@ -27,6 +27,11 @@ static void begin(void)
     refusal_begin(&b);
 }
 
+static void end(void)
+{
+    bench_end(&b);
+}
+
 /* ---- opening -------------------------------------------------------------------------------- */
 
 static int no_context;
@@ -63,7 +68,6 @@ static void opening(void)
 {
     static const int32_t twice[] = {1, 2, 1};
     quire_device *device;
-    begin();
     REFUSED(&b, INVALID, quire_cuda_open(NULL, NULL));
     for (int i = 0; i < 4; i++) {
         quire_cuda_options own = {.device = NULL};
@@ -93,7 +97,6 @@ static void opening(void)
     const quire_cuda_options other = {.library = "libc.so.6"};
     REFUSED_OUT(&b, UNSUPPORTED, device, quire_cuda_open(&other, &device));
     CHECK_HAS(quire_last_error(), "the CUDA driver has no cuInit");
-    bench_end(&b);
 }
 
 /* ---- queries -------------------------------------------------------------------------------- */
@@ -104,7 +107,6 @@ static void asking(void)
     quire_cuda_kind_info kind_info;
     quire_cuda_range range;
     uint32_t kind;
-    begin();
     REFUSED_OUT(&b, INVALID, info, quire_cuda_get_info(NULL, &info));
     REFUSED_OUT(&b, INVALID, info, quire_cuda_get_info(b.device, &info));
     REFUSED(&b, INVALID, quire_cuda_get_info(b.device, NULL));
@@ -120,13 +122,11 @@ static void asking(void)
     REFUSED_OUT(&b, INVALID, range, quire_cuda_get_range(memory, held, &range));
     REFUSED_OUT(&b, INVALID, range, quire_cuda_get_range(memory, (quire_allocation){0}, &range));
     REFUSED(&b, INVALID, quire_cuda_get_range(memory, held, NULL));
-    bench_end(&b);
 }
 
 static void access(void)
 {
     quire_cuda_access list[QUIRE_CUDA_MAX_ACCESSES + 1];
-    begin();
     for (int32_t i = 0; i <= QUIRE_CUDA_MAX_ACCESSES; i++)
         list[i] = (quire_cuda_access){QUIRE_CUDA_AT_DEVICE, i, QUIRE_CUDA_READ};
     REFUSED(&b, INVALID, quire_cuda_set_access(NULL, held, list, 1));
@@ -150,14 +150,12 @@ static void access(void)
     REFUSED(&b, INVALID, quire_cuda_get_access(memory, held, list));
     list[0].location = (quire_cuda_location)9;
     REFUSED(&b, INVALID, quire_cuda_get_access(memory, held, list));
-    bench_end(&b);
 }
 
 static void pool_calls(void)
 {
     quire_cuda_pool_info info;
     quire_cuda_access access = {QUIRE_CUDA_AT_DEVICE, 0, QUIRE_CUDA_READ_WRITE};
-    begin();
     REFUSED_OUT(&b, INVALID, info, quire_cuda_pool_get_info(NULL, &info));
     REFUSED_OUT(&b, INVALID, info, quire_cuda_pool_get_info(b.device, &info));
     REFUSED(&b, INVALID, quire_cuda_pool_get_info(b.device, NULL));
@@ -169,7 +167,6 @@ static void pool_calls(void)
     REFUSED(&b, INVALID, quire_cuda_pool_get_access(NULL, &access));
     REFUSED(&b, INVALID, quire_cuda_pool_get_access(b.device, &access));
     REFUSED(&b, INVALID, quire_cuda_pool_get_access(b.device, NULL));
-    bench_end(&b);
 }
 
 /* ---- other processes and APIs --------------------------------------------------------------- */
@@ -181,7 +178,6 @@ static void other_apis(void)
     quire_allocation made;
     uint64_t handle;
     int descriptor = 5;
-    begin();
     REFUSED(&b, INVALID, quire_cuda_export_fd(memory, held, &descriptor));
     CHECK_EQ(descriptor, -1);
     REFUSED(&b, INVALID, quire_cuda_export_fd(memory, held, NULL));
@@ -208,7 +204,6 @@ static void other_apis(void)
     REFUSED(&b, INVALID, quire_cuda_release_handle(NULL, 1));
     REFUSED(&b, INVALID, quire_cuda_release_handle(b.device, 1));
     REFUSED(&b, INVALID, quire_cuda_release_handle(b.device, 0));
-    bench_end(&b);
 }
 
 static void multicast(void)
@@ -222,7 +217,6 @@ static void multicast(void)
     unsigned char fabric[QUIRE_CUDA_FABRIC_SIZE];
     uint64_t address;
     int descriptor = 5;
-    begin();
     REFUSED_OUT(&b, INVALID, made, quire_cuda_multicast_create(NULL, &options, &made));
     REFUSED_OUT(&b, INVALID, made, quire_cuda_multicast_create(b.device, &options, &made));
     REFUSED_OUT(&b, INVALID, made, quire_cuda_multicast_create(b.device, NULL, &made));
@@ -243,7 +237,6 @@ static void multicast(void)
     REFUSED(&b, INVALID, quire_cuda_multicast_destroy(NULL));
     made = NULL;
     HARMLESS(&b, CHECK_OK(quire_cuda_multicast_destroy(&made)));
-    bench_end(&b);
 }
 
 static void arrays(void)
@@ -252,7 +245,6 @@ static void arrays(void)
     const quire_image none = {{0}};
     quire_image made, of_range;
     quire_cuda_array_info info;
-    begin();
     of_range.allocation = held;
     REFUSED_OUT(&b, INVALID, made, quire_cuda_array_create(NULL, &options, &made));
     REFUSED_OUT(&b, INVALID, made, quire_cuda_array_create(memory, NULL, &made));
@@ -262,14 +254,12 @@ static void arrays(void)
     REFUSED_OUT(&b, INVALID, info, quire_cuda_array_get_info(memory, of_range, &info));
     REFUSED_OUT(&b, INVALID, info, quire_cuda_array_get_info(memory, none, &info));
     REFUSED(&b, INVALID, quire_cuda_array_get_info(memory, of_range, NULL));
-    bench_end(&b);
 }
 
 static void streams(void)
 {
     quire_stream *made, *held_stream = NULL;
     void *native;
-    begin();
     REFUSED_OUT(&b, INVALID, made, quire_cuda_stream_wrap(NULL, NULL, NULL, &made));
     REFUSED_OUT(&b, INVALID, made, quire_cuda_stream_wrap(b.device, NULL, NULL, &made));
     REFUSED(&b, INVALID, quire_cuda_stream_wrap(b.device, NULL, NULL, NULL));
@@ -278,7 +268,6 @@ static void streams(void)
     REFUSED_OUT(&b, INVALID, native, quire_cuda_stream_get(held_stream, &native));
     REFUSED(&b, INVALID, quire_cuda_stream_get(held_stream, NULL));
     CHECK_OK(quire_stream_destroy(&held_stream));
-    bench_end(&b);
 }
 
 /* ---- the area ------------------------------------------------------------------------------- */
@@ -298,4 +287,4 @@ static const misuse_case cases[] = {
 static const char *const headers[] = {"cuda.h", "cuda_array.h", "cuda_pool.h", "cuda_share.h",
                                       NULL};
 
-const misuse_area misuse_cuda = {"cuda", NULL, NULL, cases, headers};
+const misuse_area misuse_cuda = {"cuda", begin, end, cases, headers};

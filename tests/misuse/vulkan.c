@@ -39,6 +39,11 @@ static void begin(void)
     refusal_begin(&b);
 }
 
+static void end(void)
+{
+    bench_end(&b);
+}
+
 static PFN_vkVoidFunction VKAPI_CALL no_function(VkInstance instance, const char *name)
 {
     (void)instance;
@@ -50,7 +55,6 @@ static void opening(void)
 {
     quire_device *device;
     quire_vulkan_handles handles;
-    begin();
     REFUSED(&b, INVALID, quire_vulkan_open(NULL, NULL));
     for (int i = 0; i < 4; i++) {
         quire_vulkan_options own = {.device = NULL}, inner = {.device = NULL};
@@ -73,7 +77,6 @@ static void opening(void)
     REFUSED_OUT(&b, INVALID, handles, quire_vulkan_get_handles(NULL, &handles));
     REFUSED_OUT(&b, INVALID, handles, quire_vulkan_get_handles(b.device, &handles));
     REFUSED(&b, INVALID, quire_vulkan_get_handles(b.device, NULL));
-    bench_end(&b);
 }
 
 /* A count without an array, an array with a hole, one struct twice. */
@@ -95,17 +98,14 @@ static void additions(void)
         {.queues = flags, .queue_count = UINT32_MAX},
     };
     quire_device *device;
-    begin();
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         REFUSED_OUT(&b, INVALID, device, quire_vulkan_open(&wrong[i], &device));
-    bench_end(&b);
 }
 
 static void queues(void)
 {
     quire_vulkan_queue queue;
     quire_vulkan_features features;
-    begin();
     REFUSED_OUT(&b, INVALID, queue, quire_vulkan_get_queue(NULL, 0, &queue));
     REFUSED_OUT(&b, INVALID, queue, quire_vulkan_get_queue(b.device, 0, &queue));
     REFUSED(&b, INVALID, quire_vulkan_get_queue(b.device, 0, NULL));
@@ -116,17 +116,14 @@ static void queues(void)
     REFUSED_OUT(&b, INVALID, features, quire_vulkan_get_features(NULL, &features));
     REFUSED_OUT(&b, INVALID, features, quire_vulkan_get_features(b.device, &features));
     REFUSED(&b, INVALID, quire_vulkan_get_features(b.device, NULL));
-    bench_end(&b);
 }
 
 static void memories(void)
 {
     quire_memory *made;
-    begin();
     REFUSED_OUT(&b, INVALID, made, quire_vulkan_memory_create(b.device, NULL, NULL, &made));
     REFUSED_OUT(&b, INVALID, made, quire_vulkan_memory_create(NULL, NULL, NULL, &made));
     REFUSED(&b, INVALID, quire_vulkan_memory_create(b.device, NULL, NULL, NULL));
-    bench_end(&b);
 }
 
 static void needs(void)
@@ -134,7 +131,6 @@ static void needs(void)
     quire_requirements out;
     quire_allocation_options options = {.size = 7};
     const VkMemoryRequirements2 asked = {.memoryRequirements = {1, 1, 1}};
-    begin();
     REFUSED_OUT(&b, INVALID, out, quire_vulkan_buffer_requirements(b.device, &BUFFER, &out));
     REFUSED_OUT(&b, INVALID, out, quire_vulkan_buffer_requirements(NULL, &BUFFER, &out));
     REFUSED(&b, INVALID, quire_vulkan_buffer_requirements(b.device, &BUFFER, NULL));
@@ -146,7 +142,6 @@ static void needs(void)
     REFUSED(&b, INVALID, quire_vulkan_range_options(memory, NULL, QUIRE_TILING_LINEAR, &options));
     REFUSED(&b, INVALID, quire_vulkan_range_options(memory, &asked, QUIRE_TILING_LINEAR, NULL));
     CHECK_EQ(options.size, 7);
-    bench_end(&b);
 }
 
 /* In one of several memories, and in a default memory. */
@@ -200,7 +195,6 @@ static void objects(void)
 {
     quire_buffer made;
     quire_image picture;
-    begin();
     REFUSED_OUT(&b, INVALID, made, quire_vulkan_buffer_create(memory, &BUFFER, NULL, &made));
     REFUSED_OUT(&b, INVALID, made, quire_vulkan_buffer_create(NULL, &BUFFER, NULL, &made));
     REFUSED_OUT(&b, INVALID, made, quire_vulkan_buffer_create(memory, NULL, NULL, &made));
@@ -240,7 +234,6 @@ static void objects(void)
     HARMLESS(&b, CHECK(quire_vulkan_format((quire_channel_type)11, 1) == VK_FORMAT_UNDEFINED));
     HARMLESS(&b, CHECK(quire_vulkan_format(QUIRE_UINT8, 0) == VK_FORMAT_UNDEFINED));
     HARMLESS(&b, CHECK(quire_vulkan_format(QUIRE_UINT8, 5) == VK_FORMAT_UNDEFINED));
-    bench_end(&b);
 }
 
 static void sparse_objects(void)
@@ -252,7 +245,6 @@ static void sparse_objects(void)
     quire_vulkan_part part;
     const quire_vulkan_region region = {.level = 0};
     uint64_t offset;
-    begin();
     info.flags = VK_BUFFER_CREATE_SPARSE_BINDING_BIT;
     texels.flags = VK_IMAGE_CREATE_SPARSE_BINDING_BIT;
     REFUSED_OUT(&b, INVALID, sparse,
@@ -276,7 +268,6 @@ static void sparse_objects(void)
     REFUSED(&b, INVALID, quire_vulkan_sparse_unbind_region(NULL, &region));
     REFUSED_OUT(&b, INVALID, offset, quire_vulkan_sparse_find(NULL, &region, &offset));
     REFUSED(&b, INVALID, quire_vulkan_sparse_find(NULL, &region, NULL));
-    bench_end(&b);
 }
 
 static void aliases(void)
@@ -284,7 +275,6 @@ static void aliases(void)
     quire_vulkan_alias *alias;
     quire_vulkan_alias_info alias_info;
     quire_allocation place = buffer.allocation;
-    begin();
     REFUSED_OUT(&b, INVALID, alias,
                 quire_vulkan_alias_buffer_create(memory, place, &BUFFER, NULL, &alias));
     REFUSED_OUT(&b, INVALID, alias,
@@ -301,13 +291,11 @@ static void aliases(void)
     REFUSED(&b, INVALID, quire_vulkan_alias_image_create(memory, place, &IMAGE, NULL, NULL));
     REFUSED(&b, INVALID, quire_vulkan_alias_destroy(NULL));
     REFUSED_OUT(&b, INVALID, alias_info, quire_vulkan_alias_get_info(NULL, &alias_info));
-    bench_end(&b);
 }
 
 static void ranges(void)
 {
     quire_vulkan_range range;
-    begin();
     REFUSED_OUT(&b, INVALID, range, quire_vulkan_get_range(memory, buffer.allocation, &range));
     REFUSED_OUT(&b, INVALID, range, quire_vulkan_get_range(NULL, buffer.allocation, &range));
     REFUSED_OUT(&b, INVALID, range, quire_vulkan_get_range(memory, (quire_allocation){0}, &range));
@@ -318,7 +306,6 @@ static void ranges(void)
     REFUSED_OUT(&b, INVALID, range, quire_vulkan_page_buffer(memory, buffer.allocation, &range));
     REFUSED_OUT(&b, INVALID, range, quire_vulkan_page_buffer(NULL, buffer.allocation, &range));
     REFUSED(&b, INVALID, quire_vulkan_page_buffer(memory, buffer.allocation, NULL));
-    bench_end(&b);
 }
 
 static void images(void)
@@ -326,7 +313,6 @@ static void images(void)
     quire_lluvia_view view;
     char texels[10];
     const VkImageLayout any = VK_IMAGE_LAYOUT_UNDEFINED, general = VK_IMAGE_LAYOUT_GENERAL;
-    begin();
     REFUSED_OUT(&b, INVALID, view, quire_lluvia_view_create(memory, image, NULL, &view));
     REFUSED_OUT(&b, INVALID, view, quire_lluvia_view_create(NULL, image, NULL, &view));
     REFUSED(&b, INVALID, quire_lluvia_view_create(memory, image, NULL, NULL));
@@ -339,7 +325,6 @@ static void images(void)
     REFUSED(&b, INVALID, quire_lluvia_image_write(NULL, image, any, general, texels, 10));
     REFUSED(&b, INVALID, quire_lluvia_image_read(memory, image, general, texels, 10));
     REFUSED(&b, INVALID, quire_lluvia_image_read(NULL, image, general, texels, 10));
-    bench_end(&b);
 }
 
 static void other_apis(void)
@@ -349,7 +334,6 @@ static void other_apis(void)
     quire_allocation made;
     uint32_t mask;
     int descriptor = 5;
-    begin();
     REFUSED(&b, INVALID, quire_vulkan_export_fd(memory, buffer.allocation, type, &descriptor));
     CHECK_EQ(descriptor, -1);
     REFUSED(&b, INVALID, quire_vulkan_export_fd(memory, buffer.allocation, type, NULL));
@@ -362,7 +346,6 @@ static void other_apis(void)
     REFUSED_OUT(&b, INVALID, mask, quire_vulkan_import_kinds(NULL, &import, &mask));
     REFUSED_OUT(&b, INVALID, mask, quire_vulkan_import_kinds(b.device, NULL, &mask));
     REFUSED(&b, INVALID, quire_vulkan_import_kinds(b.device, &import, NULL));
-    bench_end(&b);
 }
 
 static void streams(void)
@@ -370,7 +353,6 @@ static void streams(void)
     const quire_vulkan_stream_options options = {.name = NULL}, reserved = {.unused = {1}};
     quire_stream *made, *held = NULL;
     VkSemaphore semaphore;
-    begin();
     REFUSED_OUT(&b, INVALID, made, quire_vulkan_stream_wrap(NULL, &options, &made));
     REFUSED_OUT(&b, INVALID, made, quire_vulkan_stream_wrap(b.device, &options, &made));
     REFUSED_OUT(&b, INVALID, made, quire_vulkan_stream_wrap(b.device, NULL, &made));
@@ -381,7 +363,6 @@ static void streams(void)
     REFUSED_OUT(&b, INVALID, semaphore, quire_vulkan_stream_get(held, &semaphore));
     REFUSED(&b, INVALID, quire_vulkan_stream_get(held, NULL));
     CHECK_OK(quire_stream_destroy(&held));
-    bench_end(&b);
 }
 
 /* ---- the area ------------------------------------------------------------------------------- */
@@ -405,4 +386,4 @@ static const misuse_case cases[] = {
 static const char *const headers[] = {"vulkan.h",        "vulkan_device.h", "vulkan_share.h",
                                       "vulkan_sparse.h", "lluvia.h",        NULL};
 
-const misuse_area misuse_vulkan = {"vulkan", NULL, NULL, cases, headers};
+const misuse_area misuse_vulkan = {"vulkan", begin, end, cases, headers};

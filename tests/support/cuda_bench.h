@@ -27,6 +27,8 @@ typedef struct cuda_bench {
 #define CUDA_UNIT_ON(suite, name, begin) BENCH_UNIT_ON(cuda_bench, suite, name, begin)
 #define CUDA_UNIT_IN(suite, name, begin) BENCH_UNIT_IN(cuda_bench, suite, name, begin)
 
+#define CUDA_UNIT_EACH(suite, name, number, to) BENCH_UNIT_EACH(cuda_bench, suite, name, number, to)
+
 /* The controls of the fake driver, which is loaded on the first call. */
 const fc_control *cuda_bench_driver(void);
 

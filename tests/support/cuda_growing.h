@@ -38,6 +38,9 @@ void growing_begin(growing *g, const quire_cuda_settings *settings, uint64_t siz
 #define GROWING_UNIT(suite, name) UNIT_ON(suite, name, growing, g, (void)g, growing_end)
 #define GROWING_UNIT_ON(suite, name, begin) UNIT_ON(suite, name, growing, g, begin, growing_end)
 
+#define GROWING_UNIT_EACH(suite, name, number, to)                                                 \
+    UNIT_EACH(suite, name, growing, g, number, 0, to, (void)g, growing_end)
+
 /* Destroys page and device, and checks that the driver has no live objects. */
 void growing_end(growing *g);
 

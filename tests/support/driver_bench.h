@@ -52,6 +52,9 @@ void driver_bench_end(driver_bench *b);
  */
 #define BENCH_UNIT(type, suite, name) UNIT_ON(suite, name, type, b, (void)b, type##_end)
 #define BENCH_UNIT_ON(type, suite, name, begin) UNIT_ON(suite, name, type, b, begin, type##_end)
+/* A test for each number below `to`, which begins the bench (see UNIT_EACH). */
+#define BENCH_UNIT_EACH(type, suite, name, number, to)                                             \
+    UNIT_EACH(suite, name, type, b, number, 0, to, (void)b, type##_end)
 #define BENCH_UNIT_IN(type, suite, name, begin)                                                    \
     static void suite##_##name##_in(type *b, quire_memory *memory);                                \
     UNIT_ON(suite, name, type, b, (void)b, type##_end)                                             \

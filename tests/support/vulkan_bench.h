@@ -20,6 +20,9 @@ typedef struct vulkan_bench {
 #define VULKAN_UNIT_ON(suite, name, begin) BENCH_UNIT_ON(vulkan_bench, suite, name, begin)
 #define VULKAN_UNIT_IN(suite, name, begin) BENCH_UNIT_IN(vulkan_bench, suite, name, begin)
 
+#define VULKAN_UNIT_EACH(suite, name, number, to)                                                  \
+    BENCH_UNIT_EACH(vulkan_bench, suite, name, number, to)
+
 /* A new driver with this layout (NULL means "amd-bar") and FV_ flags, without a device. */
 void vulkan_bench_begin(vulkan_bench *b, const char *layout, uint32_t flags);
 

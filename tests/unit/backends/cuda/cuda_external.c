@@ -36,37 +36,33 @@ static quire_cuda_import whole(const cuda_bench *b)
                                .name = "theirs"};
 }
 
-UNIT(cuda_external, the_same_bytes_are_read_and_written)
+CUDA_UNIT_EACH(cuda_external, the_same_bytes_are_read_and_written, dedicated, 2)
 {
-    for (int dedicated = 0; dedicated < 2; dedicated++) {
-        cuda_bench b;
-        quire_cuda_info info;
-        quire_cuda_range range;
-        quire_allocation_info told;
-        quire_allocation page;
-        char bytes[12] = "from them", back[12];
-        quire_memory *memory = begin(&b);
-        quire_cuda_import import = whole(&b);
-        CHECK_OK(quire_cuda_get_info(b.device, &info));
-        import.device_uuid = info.uuid;
-        import.is_dedicated = dedicated;
-        CHECK_EQ(pwrite(b.descriptor, bytes, 12, 2 * MIB), 12);
-        CHECK_OK(quire_cuda_import_range(memory, &import, &page));
-        CHECK_OK(quire_read(memory, page, 2 * MIB, back, 12));
-        CHECK_STR(back, "from them");
-        CHECK_OK(quire_write(memory, page, MIB, "from quire", 11));
-        CHECK_EQ(pread(b.descriptor, back, 11, MIB), 11);
-        CHECK_STR(back, "from quire");
-        CHECK_OK(quire_cuda_get_range(memory, page, &range));
-        CHECK(range.size == 3 * MIB && range.page_size == 3 * MIB && range.address);
-        CHECK(!range.page_offset && !range.handle && !range.export_types && !range.host);
-        CHECK_OK(quire_allocation_get_info(memory, page, &told));
-        CHECK(told.dedicated);
-        CHECK_EQ(b.fc->live(FC_EXTERNAL), 1);
-        CHECK_OK(quire_free(memory, page));
-        CHECK_EQ(b.fc->live(FC_EXTERNAL) + b.fc->live(FC_BUFFER), 0);
-        cuda_bench_end(&b);
-    }
+    quire_cuda_info info;
+    quire_cuda_range range;
+    quire_allocation_info told;
+    quire_allocation page;
+    char bytes[12] = "from them", back[12];
+    quire_memory *memory = begin(b);
+    quire_cuda_import import = whole(b);
+    CHECK_OK(quire_cuda_get_info(b->device, &info));
+    import.device_uuid = info.uuid;
+    import.is_dedicated = dedicated;
+    CHECK_EQ(pwrite(b->descriptor, bytes, 12, 2 * MIB), 12);
+    CHECK_OK(quire_cuda_import_range(memory, &import, &page));
+    CHECK_OK(quire_read(memory, page, 2 * MIB, back, 12));
+    CHECK_STR(back, "from them");
+    CHECK_OK(quire_write(memory, page, MIB, "from quire", 11));
+    CHECK_EQ(pread(b->descriptor, back, 11, MIB), 11);
+    CHECK_STR(back, "from quire");
+    CHECK_OK(quire_cuda_get_range(memory, page, &range));
+    CHECK(range.size == 3 * MIB && range.page_size == 3 * MIB && range.address);
+    CHECK(!range.page_offset && !range.handle && !range.export_types && !range.host);
+    CHECK_OK(quire_allocation_get_info(memory, page, &told));
+    CHECK(told.dedicated);
+    CHECK_EQ(b->fc->live(FC_EXTERNAL), 1);
+    CHECK_OK(quire_free(memory, page));
+    CHECK_EQ(b->fc->live(FC_EXTERNAL) + b->fc->live(FC_BUFFER), 0);
 }
 
 CUDA_UNIT_IN(cuda_external, another_gpu_is_refused_by_name, begin(b))

@@ -213,25 +213,21 @@ GROWING_UNIT(cuda_growth, handles_are_kept_and_used_by_the_next_growth)
 }
 
 /* The fake driver adds a message if work uses memory that is unmapped. */
-UNIT(cuda_growth, running_work_is_waited_for_on_request)
+GROWING_UNIT_EACH(cuda_growth, running_work_is_waited_for_on_request, waits, 2)
 {
-    for (int waits = 0; waits < 2; waits++) {
-        growing g;
-        uint64_t stream = 0;
-        fc_options driver = cuda_bench_options(NULL, FC_LATE);
-        growing_begin_with(&g, &driver, &(quire_cuda_settings){.wait_before_release = waits},
-                           QUIRE_CUDA_DEVICE, 2 * MIB, 8 * MIB);
-        CHECK_OK(growing_resize(&g, 4 * MIB));
-        CHECK_OK(g.table->stream_create(g.cuda, NULL, &stream));
-        CHECK_OK(g.table->stream_fill(g.cuda, stream, &g.page, 2 * MIB, 4096, 1));
-        CHECK(g.fc->pending() > 0);
-        CHECK_OK(growing_resize(&g, 2 * MIB));
-        g.fc->advance(100);
-        CHECK_EQ(g.fc->message_count() > 0, !waits); /* the caller must wait otherwise */
-        g.fc->forget();
-        g.table->stream_destroy(g.cuda, stream);
-        growing_end(&g);
-    }
+    uint64_t stream = 0;
+    fc_options driver = cuda_bench_options(NULL, FC_LATE);
+    growing_begin_with(g, &driver, &(quire_cuda_settings){.wait_before_release = waits},
+                       QUIRE_CUDA_DEVICE, 2 * MIB, 8 * MIB);
+    CHECK_OK(growing_resize(g, 4 * MIB));
+    CHECK_OK(g->table->stream_create(g->cuda, NULL, &stream));
+    CHECK_OK(g->table->stream_fill(g->cuda, stream, &g->page, 2 * MIB, 4096, 1));
+    CHECK(g->fc->pending() > 0);
+    CHECK_OK(growing_resize(g, 2 * MIB));
+    g->fc->advance(100);
+    CHECK_EQ(g->fc->message_count() > 0, !waits); /* the caller must wait otherwise */
+    g->fc->forget();
+    g->table->stream_destroy(g->cuda, stream);
 }
 
 /* Compares with a model of the mapped bytes; every byte keeps its value. */
@@ -366,19 +362,15 @@ static void *let_the_peer_write(void *user)
 }
 
 /* Added memory gets the access that was set before, or that is set after it. */
-UNIT(cuda_growth, access_is_set_while_the_page_grows)
+GROWING_UNIT_EACH(cuda_growth, access_is_set_while_the_page_grows, round, 30)
 {
-    for (int round = 0; round < 30; round++) {
-        growing g;
-        pthread_t thread;
-        fc_options driver = two_devices();
-        growing_begin_with(&g, &driver, NULL, QUIRE_CUDA_DEVICE, 2 * MIB, 4 * MIB);
-        g.fc->slow("cuMemSetAccess", 1000);
-        CHECK_EQ(pthread_create(&thread, NULL, let_the_peer_write, &g), 0);
-        CHECK_OK(growing_resize(&g, 4 * MIB));
-        CHECK_EQ(pthread_join(thread, NULL), 0);
-        check_access(&g, 0, 3, 3);
-        check_access(&g, 2 * MIB, 3, 3);
-        growing_end(&g);
-    }
+    pthread_t thread;
+    fc_options driver = two_devices();
+    growing_begin_with(g, &driver, NULL, QUIRE_CUDA_DEVICE, 2 * MIB, 4 * MIB);
+    g->fc->slow("cuMemSetAccess", 1000);
+    CHECK_EQ(pthread_create(&thread, NULL, let_the_peer_write, g), 0);
+    CHECK_OK(growing_resize(g, 4 * MIB));
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    check_access(g, 0, 3, 3);
+    check_access(g, 2 * MIB, 3, 3);
 }

@@ -65,68 +65,60 @@ UNIT(cuda_growth_fault, a_growth_that_fails_changes_nothing)
 }
 
 /* The undoing fails too: the added chunks remain, and the next growth releases them first. */
-UNIT(cuda_growth_fault, what_a_failure_leaves_is_gone_on_with)
+GROWING_UNIT_EACH(cuda_growth_fault, what_a_failure_leaves_is_gone_on_with, i, 4)
 {
     static const char *const steps[] = {"cuMemUnmap", "cuMemRelease"};
-    for (int i = 0; i < 4; i++) {
-        growing g;
-        begin_one_by_one(&g, 2 * MIB, false);
-        growing_write(&g, 0, 2 * MIB);
-        CHECK(g.fc->fail(&(fc_fault){.function = "cuMemSetAccess", .call = 1}));
-        CHECK(g.fc->fail(&(fc_fault){.function = steps[i % 2],
-                                     .call = i % 2 ? 2 : 3,
-                                     .from_then = true,
-                                     .result = QI_CUDA_ERROR_INVALID_VALUE}));
-        CHECK(growing_resize(&g, 8 * MIB));
-        CHECK_EQ(growing_record(&g)->padded, 2 * MIB);
-        CHECK(g.fc->live(FC_REFERENCE) > 1);
-        CHECK_FAILS(growing_resize(&g, 8 * MIB), QUIRE_ERROR_BACKEND_FAILURE);
-        CHECK_HAS(quire_last_error(), "does not take back");
-        growing_check(&g, 0, 2 * MIB);
-        g.fc->heal();
-        if (i < 2) { /* otherwise the destruction retries it */
-            CHECK_OK(growing_resize(&g, 6 * MIB));
-            growing_check_handles(&g, 6 * MIB, 3);
-            CHECK_EQ(g.fc->live(FC_REFERENCE), 3);
-        }
-        growing_end(&g);
+    begin_one_by_one(g, 2 * MIB, false);
+    growing_write(g, 0, 2 * MIB);
+    CHECK(g->fc->fail(&(fc_fault){.function = "cuMemSetAccess", .call = 1}));
+    CHECK(g->fc->fail(&(fc_fault){.function = steps[i % 2],
+                                  .call = i % 2 ? 2 : 3,
+                                  .from_then = true,
+                                  .result = QI_CUDA_ERROR_INVALID_VALUE}));
+    CHECK(growing_resize(g, 8 * MIB));
+    CHECK_EQ(growing_record(g)->padded, 2 * MIB);
+    CHECK(g->fc->live(FC_REFERENCE) > 1);
+    CHECK_FAILS(growing_resize(g, 8 * MIB), QUIRE_ERROR_BACKEND_FAILURE);
+    CHECK_HAS(quire_last_error(), "does not take back");
+    growing_check(g, 0, 2 * MIB);
+    g->fc->heal();
+    if (i < 2) { /* otherwise the destruction retries it */
+        CHECK_OK(growing_resize(g, 6 * MIB));
+        growing_check_handles(g, 6 * MIB, 3);
+        CHECK_EQ(g->fc->live(FC_REFERENCE), 3);
     }
 }
 
 /* Shrinking cannot fail. Memory that cannot be released at once is released by the next change of
    the size or the destruction. */
-UNIT(cuda_growth_fault, becoming_smaller_goes_on_later_where_the_driver_fails)
+GROWING_UNIT_EACH(cuda_growth_fault, becoming_smaller_goes_on_later_where_the_driver_fails, i, 12)
 {
     static const char *const steps[] = {"cuCtxPushCurrent", "cuCtxSynchronize", "cuMemUnmap",
                                         "cuMemRelease"};
     static const uint64_t calls[] = {1, 1, 3, 2};
-    for (int i = 0; i < 12; i++) {
-        growing g;
-        begin_one_by_one(&g, 10 * MIB, true);
-        growing_write(&g, 0, 10 * MIB);
-        CHECK(g.fc->fail(&(fc_fault){.function = steps[i % 4],
-                                     .call = calls[i % 4],
-                                     .from_then = true,
-                                     .result = i % 4 == 1 ? QI_CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
-                                                          : QI_CUDA_ERROR_INVALID_VALUE}) ||
-              g.fc->fail(&(fc_fault){.function = steps[i % 4], .call = 1, .from_then = true}));
-        CHECK_OK(growing_resize(&g, 4 * MIB));
-        CHECK(g.fc->failed().times > 0);
-        CHECK(g.fc->live(FC_REFERENCE) > 2);
-        g.fc->heal();
-        growing_check(&g, 0, 4 * MIB);
-        if (i / 4 == 1) {
-            CHECK_OK(growing_resize(&g, 2 * MIB));
-            growing_check_handles(&g, 2 * MIB, 1);
-            CHECK_EQ(g.fc->live(FC_REFERENCE), 1);
-        } else if (i / 4 == 2) {
-            CHECK_OK(growing_resize(&g, 12 * MIB));
-            growing_write(&g, 4 * MIB, 12 * MIB);
-            growing_check(&g, 0, 12 * MIB);
-            growing_check_handles(&g, 12 * MIB, 6);
-            CHECK_EQ(g.fc->live(FC_REFERENCE), 6);
-        }
-        growing_end(&g);
+    begin_one_by_one(g, 10 * MIB, true);
+    growing_write(g, 0, 10 * MIB);
+    CHECK(g->fc->fail(&(fc_fault){.function = steps[i % 4],
+                                  .call = calls[i % 4],
+                                  .from_then = true,
+                                  .result = i % 4 == 1 ? QI_CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+                                                       : QI_CUDA_ERROR_INVALID_VALUE}) ||
+          g->fc->fail(&(fc_fault){.function = steps[i % 4], .call = 1, .from_then = true}));
+    CHECK_OK(growing_resize(g, 4 * MIB));
+    CHECK(g->fc->failed().times > 0);
+    CHECK(g->fc->live(FC_REFERENCE) > 2);
+    g->fc->heal();
+    growing_check(g, 0, 4 * MIB);
+    if (i / 4 == 1) {
+        CHECK_OK(growing_resize(g, 2 * MIB));
+        growing_check_handles(g, 2 * MIB, 1);
+        CHECK_EQ(g->fc->live(FC_REFERENCE), 1);
+    } else if (i / 4 == 2) {
+        CHECK_OK(growing_resize(g, 12 * MIB));
+        growing_write(g, 4 * MIB, 12 * MIB);
+        growing_check(g, 0, 12 * MIB);
+        growing_check_handles(g, 12 * MIB, 6);
+        CHECK_EQ(g->fc->live(FC_REFERENCE), 6);
     }
 }
 

@@ -29,28 +29,23 @@ static void trim(quire_memory *memory)
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
-UNIT(cuda_memory, ranges_cost_no_call_once_there_is_a_page)
+CUDA_UNIT_EACH(cuda_memory, ranges_cost_no_call_once_there_is_a_page, k, 2)
 {
     static const quire_cuda_page_kind kinds[] = {QUIRE_CUDA_DEVICE, QUIRE_CUDA_PINNED};
-    for (int k = 0; k < 2; k++) {
-        cuda_bench b;
-        quire_allocation a[10];
-        quire_memory *memory = begin(&b, NULL, NULL, kinds[k], &SMALL);
-        a[0] = cuda_bench_allocate(memory, 100);
-        b.fc->reset_counters();
-        for (int round = 0; round < 1000; round++) {
-            for (int i = 1; i < 10; i++)
-                CHECK_OK(quire_allocate(
-                    memory,
-                    &(quire_allocation_options){.size = 100u * (unsigned)i, .alignment = 256},
-                    &a[i]));
-            CHECK_EQ(cuda_bench_range(memory, a[5]).address % 256, 0);
-            for (int i = 1; i < 10; i++)
-                CHECK_OK(quire_free(memory, a[i]));
-        }
-        CHECK_EQ(b.fc->calls(NULL), 0);
-        cuda_bench_end(&b);
+    quire_allocation a[10];
+    quire_memory *memory = begin(b, NULL, NULL, kinds[k], &SMALL);
+    a[0] = cuda_bench_allocate(memory, 100);
+    b->fc->reset_counters();
+    for (int round = 0; round < 1000; round++) {
+        for (int i = 1; i < 10; i++)
+            CHECK_OK(quire_allocate(
+                memory, &(quire_allocation_options){.size = 100u * (unsigned)i, .alignment = 256},
+                &a[i]));
+        CHECK_EQ(cuda_bench_range(memory, a[5]).address % 256, 0);
+        for (int i = 1; i < 10; i++)
+            CHECK_OK(quire_free(memory, a[i]));
     }
+    CHECK_EQ(b->fc->calls(NULL), 0);
 }
 
 CUDA_UNIT_IN(cuda_memory, a_page_is_made_and_taken_down_in_the_documented_calls,
@@ -77,32 +72,28 @@ CUDA_UNIT_IN(cuda_memory, a_page_is_made_and_taken_down_in_the_documented_calls,
 }
 
 /* The fake driver adds a message if work uses memory that is unmapped. */
-UNIT(cuda_memory, running_work_is_waited_for_on_request)
+CUDA_UNIT_EACH(cuda_memory, running_work_is_waited_for_on_request, k, 3)
 {
     static const quire_cuda_page_kind kinds[] = {QUIRE_CUDA_DEVICE, QUIRE_CUDA_PLAIN,
                                                  QUIRE_CUDA_PINNED};
-    for (int k = 0; k < 3; k++) {
-        cuda_bench b;
-        fc_options options = cuda_bench_options(NULL, FC_LATE);
-        const quire_cuda_settings settings = {.kinds = CUDA_KIND(DEVICE) | CUDA_KIND(PLAIN) |
-                                                       CUDA_KIND(PINNED),
-                                              .wait_before_release = true};
-        quire_memory *memory = begin(&b, &options, &settings, kinds[k], &SMALL);
-        quire_allocation a = cuda_bench_allocate(memory, 4096);
-        cuda_bench_enter(b.device);
-        qi_cu_stream stream = cuda_bench_make_stream(QI_CU_STREAM_NON_BLOCKING);
-        CHECK_EQ(CUDA_BENCH_CALL(&b, MemsetD8Async, 3020)(cuda_bench_range(memory, a).address, 1,
-                                                          4096, stream),
-                 0);
-        CHECK(b.fc->pending() > 0);
-        CHECK_OK(quire_free(memory, a));
-        trim(memory);
-        CHECK_EQ(b.fc->pending(), 0);
-        CHECK_EQ(b.fc->message_count(), 0);
-        cuda_bench_end_stream(stream);
-        cuda_bench_leave();
-        cuda_bench_end(&b);
-    }
+    fc_options options = cuda_bench_options(NULL, FC_LATE);
+    const quire_cuda_settings settings = {.kinds = CUDA_KIND(DEVICE) | CUDA_KIND(PLAIN) |
+                                                   CUDA_KIND(PINNED),
+                                          .wait_before_release = true};
+    quire_memory *memory = begin(b, &options, &settings, kinds[k], &SMALL);
+    quire_allocation a = cuda_bench_allocate(memory, 4096);
+    cuda_bench_enter(b->device);
+    qi_cu_stream stream = cuda_bench_make_stream(QI_CU_STREAM_NON_BLOCKING);
+    CHECK_EQ(CUDA_BENCH_CALL(b, MemsetD8Async, 3020)(cuda_bench_range(memory, a).address, 1, 4096,
+                                                     stream),
+             0);
+    CHECK(b->fc->pending() > 0);
+    CHECK_OK(quire_free(memory, a));
+    trim(memory);
+    CHECK_EQ(b->fc->pending(), 0);
+    CHECK_EQ(b->fc->message_count(), 0);
+    cuda_bench_end_stream(stream);
+    cuda_bench_leave();
 }
 
 /* The driver may return from a copy to the device or a fill before it has run. */
@@ -180,20 +171,16 @@ UNIT(cuda_memory, pages_are_padded_to_the_granularity_of_their_kind)
     }
 }
 
-UNIT(cuda_memory, the_recommended_granularity_is_used_where_it_is_wanted)
+CUDA_UNIT_EACH(cuda_memory, the_recommended_granularity_is_used_where_it_is_wanted, wanted, 2)
 {
-    for (int wanted = 0; wanted < 2; wanted++) {
-        cuda_bench b;
-        quire_cuda_kind_info kind;
-        fc_options driver = cuda_bench_options("orin", 0);
-        const quire_cuda_settings settings = {.recommended_granularity = wanted};
-        cuda_bench_begin(&b, &driver);
-        CHECK(cuda_bench_open(&b, &settings));
-        CHECK_OK(quire_cuda_get_kind_info(b.device, 0, &kind));
-        CHECK_EQ(kind.granularity, wanted ? 2 * MIB : 64 * KIB);
-        CHECK_EQ(kind.recommended, 2 * MIB);
-        cuda_bench_end(&b);
-    }
+    quire_cuda_kind_info kind;
+    fc_options driver = cuda_bench_options("orin", 0);
+    const quire_cuda_settings settings = {.recommended_granularity = wanted};
+    cuda_bench_begin(b, &driver);
+    CHECK(cuda_bench_open(b, &settings));
+    CHECK_OK(quire_cuda_get_kind_info(b->device, 0, &kind));
+    CHECK_EQ(kind.granularity, wanted ? 2 * MIB : 64 * KIB);
+    CHECK_EQ(kind.recommended, 2 * MIB);
 }
 
 /* ---- chunks --------------------------------------------------------------------------------- */
@@ -219,22 +206,18 @@ CUDA_UNIT(cuda_memory, a_page_is_made_of_chunks_and_gets_access_once)
 }
 
 /* In one call, or mapping by mapping where the driver takes no more. */
-UNIT(cuda_memory, a_page_of_chunks_is_unmapped_in_one_call)
+CUDA_UNIT_EACH(cuda_memory, a_page_of_chunks_is_unmapped_in_one_call, one, 2)
 {
-    for (int one = 0; one < 2; one++) {
-        cuda_bench b;
-        fc_options driver = cuda_bench_options(NULL, one ? FC_UNMAPS_ONE : 0);
-        quire_memory *memory = begin(
-            &b, &driver, &(quire_cuda_settings){.kinds = CUDA_KIND(DEVICE), .chunk_size = 2 * MIB},
-            QUIRE_CUDA_DEVICE, &(quire_memory_options){.pages = {.page_size = 16 * MIB}});
-        CHECK_OK(quire_free(memory, cuda_bench_allocate(memory, 100)));
-        CHECK_EQ(b.fc->live(FC_MAPPING), 8);
-        trim(memory);
-        CHECK_EQ(b.fc->calls("cuMemUnmap"), one ? 1 + 8 : 1);
-        CHECK_EQ(b.fc->live(FC_MAPPING), 0);
-        CHECK_EQ(b.fc->live(FC_RESERVATION), 0);
-        cuda_bench_end(&b);
-    }
+    fc_options driver = cuda_bench_options(NULL, one ? FC_UNMAPS_ONE : 0);
+    quire_memory *memory =
+        begin(b, &driver, &(quire_cuda_settings){.kinds = CUDA_KIND(DEVICE), .chunk_size = 2 * MIB},
+              QUIRE_CUDA_DEVICE, &(quire_memory_options){.pages = {.page_size = 16 * MIB}});
+    CHECK_OK(quire_free(memory, cuda_bench_allocate(memory, 100)));
+    CHECK_EQ(b->fc->live(FC_MAPPING), 8);
+    trim(memory);
+    CHECK_EQ(b->fc->calls("cuMemUnmap"), one ? 1 + 8 : 1);
+    CHECK_EQ(b->fc->live(FC_MAPPING), 0);
+    CHECK_EQ(b->fc->live(FC_RESERVATION), 0);
 }
 
 /* A contiguous memory has one page that grows. An allocation may lie across its handles, so nothing
@@ -308,41 +291,32 @@ CUDA_UNIT(cuda_memory, kept_handles_are_given_back_before_memory_is_short)
 }
 
 /* The pages that need the memory are of another kind, which has no handles. */
-UNIT(cuda_memory, kept_handles_are_given_back_to_other_kinds_as_well)
+CUDA_UNIT_EACH(cuda_memory, kept_handles_are_given_back_to_other_kinds_as_well, i, 2)
 {
     static const quire_cuda_page_kind kinds[] = {QUIRE_CUDA_PLAIN, QUIRE_CUDA_POOL};
-    for (int i = 0; i < 2; i++) {
-        cuda_bench b;
-        cuda_bench_begin(&b, NULL);
-        CHECK(cuda_bench_open(
-            &b, &(quire_cuda_settings){.kinds = CUDA_KIND(DEVICE) | QUIRE_CUDA_KIND_BIT(kinds[i]),
-                                       .kept_bytes = 16 * MIB}));
-        quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
-        CHECK_OK(quire_free(memory, cuda_bench_allocate(memory, 10 * MIB)));
-        CHECK_OK(quire_memory_trim(memory, 0, NULL));
-        CHECK_EQ(kept(&b), 10 * MIB);
-        b.fc->set_capacity(0, 16 * MIB);
-        cuda_bench_allocate(cuda_bench_memory(&b, kinds[i], &SMALL), 12 * MIB);
-        CHECK_EQ(kept(&b), 0);
-        cuda_bench_end(&b);
-    }
+    cuda_bench_begin(b, NULL);
+    CHECK(cuda_bench_open(
+        b, &(quire_cuda_settings){.kinds = CUDA_KIND(DEVICE) | QUIRE_CUDA_KIND_BIT(kinds[i]),
+                                  .kept_bytes = 16 * MIB}));
+    quire_memory *memory = cuda_bench_memory(b, QUIRE_CUDA_DEVICE, &SMALL);
+    CHECK_OK(quire_free(memory, cuda_bench_allocate(memory, 10 * MIB)));
+    CHECK_OK(quire_memory_trim(memory, 0, NULL));
+    CHECK_EQ(kept(b), 10 * MIB);
+    b->fc->set_capacity(0, 16 * MIB);
+    cuda_bench_allocate(cuda_bench_memory(b, kinds[i], &SMALL), 12 * MIB);
+    CHECK_EQ(kept(b), 0);
 }
 
 /* ---- what is granted ------------------------------------------------------------------------ */
 
-UNIT(cuda_memory, compression_is_told_as_it_was_granted)
+CUDA_UNIT_EACH(cuda_memory, compression_is_told_as_it_was_granted, grants, 2)
 {
-    for (int grants = 0; grants < 2; grants++) {
-        cuda_bench b;
-        fc_model model = *fc_model_named("a100");
-        model.features &= grants ? ~UINT32_C(0) : ~FC_COMPRESSES;
-        const fc_options driver = {.models = {&model}};
-        quire_memory *memory =
-            begin(&b, &driver, &(quire_cuda_settings){.kinds = CUDA_KIND(COMPRESSED)},
-                  QUIRE_CUDA_COMPRESSED, &SMALL);
-        CHECK_EQ(cuda_bench_range(memory, cuda_bench_allocate(memory, 100)).is_compressed, grants);
-        cuda_bench_end(&b);
-    }
+    fc_model model = *fc_model_named("a100");
+    model.features &= grants ? ~UINT32_C(0) : ~FC_COMPRESSES;
+    const fc_options driver = {.models = {&model}};
+    quire_memory *memory = begin(b, &driver, &(quire_cuda_settings){.kinds = CUDA_KIND(COMPRESSED)},
+                                 QUIRE_CUDA_COMPRESSED, &SMALL);
+    CHECK_EQ(cuda_bench_range(memory, cuda_bench_allocate(memory, 100)).is_compressed, grants);
 }
 
 UNIT(cuda_memory, pages_for_hardware_decompression_are_granted_or_refused)
@@ -409,30 +383,26 @@ UNIT(cuda_memory, pages_of_every_kind_are_as_aligned_as_asked)
     }
 }
 
-UNIT(cuda_memory, host_pages_have_one_address_for_host_and_device)
+CUDA_UNIT_EACH(cuda_memory, host_pages_have_one_address_for_host_and_device, i, 5)
 {
     static const quire_cuda_page_kind kinds[] = {QUIRE_CUDA_PINNED, QUIRE_CUDA_COMBINED,
                                                  QUIRE_CUDA_HOST_NUMA, QUIRE_CUDA_HOST,
                                                  QUIRE_CUDA_MANAGED};
-    for (int i = 0; i < 5; i++) {
-        cuda_bench b;
-        void *mapped = NULL;
-        unsigned char seen[64];
-        quire_memory *memory = begin(
-            &b, NULL, &(quire_cuda_settings){.kinds = cuda_bench_kinds(fc_model_named("h200"))},
-            kinds[i], &SMALL);
-        quire_allocation a = cuda_bench_allocate(memory, 64);
-        quire_cuda_range range = cuda_bench_range(memory, a);
-        CHECK_OK(quire_map(memory, a, &mapped));
-        CHECK(mapped == range.host && (uintptr_t)mapped == range.address);
-        memset(mapped, 0x5b, 64);
-        cuda_bench_enter(b.device);
-        CHECK_EQ(CUDA_BENCH_CALL(&b, MemcpyDtoH, 3020)(seen, range.address, 64), 0);
-        cuda_bench_leave();
-        CHECK(!memcmp(mapped, seen, 64));
-        CHECK_OK(quire_unmap(memory, a));
-        cuda_bench_end(&b);
-    }
+    void *mapped = NULL;
+    unsigned char seen[64];
+    quire_memory *memory =
+        begin(b, NULL, &(quire_cuda_settings){.kinds = cuda_bench_kinds(fc_model_named("h200"))},
+              kinds[i], &SMALL);
+    quire_allocation a = cuda_bench_allocate(memory, 64);
+    quire_cuda_range range = cuda_bench_range(memory, a);
+    CHECK_OK(quire_map(memory, a, &mapped));
+    CHECK(mapped == range.host && (uintptr_t)mapped == range.address);
+    memset(mapped, 0x5b, 64);
+    cuda_bench_enter(b->device);
+    CHECK_EQ(CUDA_BENCH_CALL(b, MemcpyDtoH, 3020)(seen, range.address, 64), 0);
+    cuda_bench_leave();
+    CHECK(!memcmp(mapped, seen, 64));
+    CHECK_OK(quire_unmap(memory, a));
 }
 
 CUDA_UNIT(cuda_memory, images_are_pitched_as_textures_want_them)
@@ -501,29 +471,25 @@ static qi_cu_result passing_code(const fc_control *fc, const char *function)
 /*
  * Each step of the destruction fails for a while; the page is destroyed once the driver permits it.
  */
-UNIT(cuda_memory, a_page_whose_end_failed_is_gone_on_with)
+CUDA_UNIT_EACH(cuda_memory, a_page_whose_end_failed_is_gone_on_with, i, 5)
 {
     static const char *const steps[] = {"cuCtxPushCurrent", "cuCtxSynchronize", "cuMemUnmap",
                                         "cuMemRelease", "cuMemAddressFree"};
     const quire_cuda_settings settings = {.wait_before_release = true};
-    for (int i = 0; i < 5; i++) {
-        cuda_bench b;
-        quire_memory *memory = begin(&b, NULL, &settings, QUIRE_CUDA_DEVICE, &SMALL);
-        quire_allocation a = cuda_bench_allocate(memory, 100);
-        CHECK_OK(quire_free(memory, a));
-        const fc_fault fault = {.function = steps[i],
-                                .call = 1,
-                                .from_then = true,
-                                .result = passing_code(b.fc, steps[i])};
-        CHECK(b.fc->fail(&fault));
-        trim(memory);
-        CHECK(b.fc->failed().times > 0);
-        CHECK_EQ(b.fc->live(FC_RESERVATION), 1);
-        b.fc->heal();
-        a = cuda_bench_allocate(memory, 100); /* retries it first */
-        CHECK_EQ(b.fc->live(FC_RESERVATION), 1);
-        CHECK_EQ(b.fc->live(FC_MEMORY), 1);
-        CHECK_OK(quire_free(memory, a));
-        cuda_bench_end(&b);
-    }
+    quire_memory *memory = begin(b, NULL, &settings, QUIRE_CUDA_DEVICE, &SMALL);
+    quire_allocation a = cuda_bench_allocate(memory, 100);
+    CHECK_OK(quire_free(memory, a));
+    const fc_fault fault = {.function = steps[i],
+                            .call = 1,
+                            .from_then = true,
+                            .result = passing_code(b->fc, steps[i])};
+    CHECK(b->fc->fail(&fault));
+    trim(memory);
+    CHECK(b->fc->failed().times > 0);
+    CHECK_EQ(b->fc->live(FC_RESERVATION), 1);
+    b->fc->heal();
+    a = cuda_bench_allocate(memory, 100); /* retries it first */
+    CHECK_EQ(b->fc->live(FC_RESERVATION), 1);
+    CHECK_EQ(b->fc->live(FC_MEMORY), 1);
+    CHECK_OK(quire_free(memory, a));
 }

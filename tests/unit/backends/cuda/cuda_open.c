@@ -133,22 +133,18 @@ UNIT(cuda_open, the_usual_kinds_are_those_that_device_and_driver_have)
     check_kinds("vgpu", 0, usual);
 }
 
-UNIT(cuda_open, a_kind_that_is_named_and_not_there_is_refused)
+CUDA_UNIT_EACH(cuda_open, a_kind_that_is_named_and_not_there_is_refused, i, 6)
 {
     static const uint32_t absent[] = {CUDA_KIND(COMPRESSED), CUDA_KIND(REGISTERED),
                                       CUDA_KIND(HOST_NUMA),  CUDA_KIND(HOST),
                                       CUDA_KIND(MANAGED),    CUDA_KIND(TILES)};
     static const char *const names[] = {"compressed", "registered", "host NUMA",
                                         "host",       "managed",    "tile pools"};
-    for (int i = 0; i < 6; i++) {
-        cuda_bench b;
-        fc_options options = cuda_bench_options("vgpu", 0);
-        cuda_bench_begin(&b, &options);
-        CHECK(!cuda_bench_open(&b, &(quire_cuda_settings){.kinds = absent[i]}));
-        CHECK_EQ(b.result, UNSUPPORTED);
-        CHECK_HAS(quire_last_error(), names[i]);
-        cuda_bench_end(&b);
-    }
+    fc_options options = cuda_bench_options("vgpu", 0);
+    cuda_bench_begin(b, &options);
+    CHECK(!cuda_bench_open(b, &(quire_cuda_settings){.kinds = absent[i]}));
+    CHECK_EQ(b->result, UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), names[i]);
 }
 
 /* In a container the driver may refuse what an attribute promises. */
@@ -253,20 +249,16 @@ CUDA_UNIT(cuda_open, without_virtual_memory_management_device_pages_are_plain)
     CHECK_EQ(b->fc->calls("cuMemCreate"), 0);
 }
 
-UNIT(cuda_open, host_nodes_and_peers_that_are_named_are_not_passed_over)
+CUDA_UNIT_EACH(cuda_open, host_nodes_and_peers_that_are_named_are_not_passed_over, i, 2)
 {
     static const int32_t peer = 1;
     const quire_cuda_settings wrong[] = {{.numa_nodes = 1}, {.peers = &peer, .peer_count = 1}};
     const fc_model *vgpu = fc_model_named("vgpu");
     const fc_options options = {.models = {vgpu, vgpu}, .peers = {0x2, 0x1}};
-    for (int i = 0; i < 2; i++) {
-        cuda_bench b;
-        cuda_bench_begin(&b, &options);
-        CHECK(!cuda_bench_open(&b, &wrong[i]));
-        CHECK_EQ(b.result, UNSUPPORTED);
-        CHECK_HAS(quire_last_error(), i ? "peers are named" : "host NUMA");
-        cuda_bench_end(&b);
-    }
+    cuda_bench_begin(b, &options);
+    CHECK(!cuda_bench_open(b, &wrong[i]));
+    CHECK_EQ(b->result, UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), i ? "peers are named" : "host NUMA");
 }
 
 CUDA_UNIT(cuda_open, each_host_node_that_is_named_is_a_kind)
@@ -430,18 +422,14 @@ CUDA_UNIT(cuda_open, a_wrapped_context_is_the_callers)
 
 /* Violates the rules of CUDA. Pages are released nevertheless, because they do not belong to the
    context. */
-UNIT(cuda_open, a_wrapped_context_that_went_first_costs_nothing)
+CUDA_UNIT_EACH(cuda_open, a_wrapped_context_that_went_first_costs_nothing, waits, 2)
 {
-    for (int waits = 0; waits < 2; waits++) {
-        cuda_bench b;
-        qi_cu_context own = wrap(&b, 0, waits);
-        cuda_bench_allocate(cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL), 100);
-        CHECK_EQ(CUDA_BENCH_CALL(&b, CtxDestroy, 4000)(own), 0);
-        end_device(&b);
-        CHECK_EQ(b.fc->leaks(), 0);
-        b.fc->forget();
-        cuda_bench_end(&b);
-    }
+    qi_cu_context own = wrap(b, 0, waits);
+    cuda_bench_allocate(cuda_bench_memory(b, QUIRE_CUDA_DEVICE, &SMALL), 100);
+    CHECK_EQ(CUDA_BENCH_CALL(b, CtxDestroy, 4000)(own), 0);
+    end_device(b);
+    CHECK_EQ(b->fc->leaks(), 0);
+    b->fc->forget();
 }
 
 /* ---- forks ----------------------------------------------------------------------------------- */

@@ -126,23 +126,19 @@ CUDA_UNIT_IN(cuda_pointer, host_memory_and_unknown_addresses_are_refused, begin(
 }
 
 /* A driver without the query, or without one of its attributes: the caller answers for it. */
-UNIT(cuda_pointer, what_the_driver_does_not_tell_is_not_checked)
+CUDA_UNIT_EACH(cuda_pointer, what_the_driver_does_not_tell_is_not_checked, i, 2)
 {
-    for (int i = 0; i < 2; i++) {
-        cuda_bench b;
-        cuda_bench_begin(&b, NULL);
-        if (i)
-            CHECK(b.fc->hide("cuPointerGetAttribute"));
-        CHECK(cuda_bench_open(&b, NULL));
-        quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, NULL);
-        qi_cu_ptr block = block_of(&b, 0, 4096);
-        if (!i)
-            CHECK(b.fc->fail(&(fc_fault){.function = "cuPointerGetAttribute",
-                                         .call = 2,
-                                         .from_then = true,
-                                         .result = QI_CUDA_ERROR_INVALID_VALUE}));
-        accepts(memory, block, 4096);
-        free_block(&b, 0, block);
-        cuda_bench_end(&b);
-    }
+    cuda_bench_begin(b, NULL);
+    if (i)
+        CHECK(b->fc->hide("cuPointerGetAttribute"));
+    CHECK(cuda_bench_open(b, NULL));
+    quire_memory *memory = cuda_bench_memory(b, QUIRE_CUDA_DEVICE, NULL);
+    qi_cu_ptr block = block_of(b, 0, 4096);
+    if (!i)
+        CHECK(b->fc->fail(&(fc_fault){.function = "cuPointerGetAttribute",
+                                      .call = 2,
+                                      .from_then = true,
+                                      .result = QI_CUDA_ERROR_INVALID_VALUE}));
+    accepts(memory, block, 4096);
+    free_block(b, 0, block);
 }

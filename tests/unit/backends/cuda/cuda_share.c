@@ -193,7 +193,7 @@ static quire_cuda_info info_of(cuda_bench *b)
     return info;
 }
 
-UNIT(cuda_share, a_fabric_that_is_refused_is_told_from_one_that_is_absent)
+CUDA_UNIT_EACH(cuda_share, a_fabric_that_is_refused_is_told_from_one_that_is_absent, i, 3)
 {
     static const struct {
         const char *model;
@@ -205,23 +205,19 @@ UNIT(cuda_share, a_fabric_that_is_refused_is_told_from_one_that_is_absent)
         {"gh200", QUIRE_CUDA_FABRIC_UNTRIED, QUIRE_CUDA_FABRIC_GRANTED,
          QUIRE_CUDA_FD | QUIRE_CUDA_FABRIC},
     };
-    for (int i = 0; i < 3; i++) {
-        cuda_bench b;
-        fc_options driver = cuda_bench_options(cases[i].model, 0);
-        quire_memory *memory = begin(
-            &b, &driver, &(quire_cuda_settings){.export_types = QUIRE_CUDA_FD | QUIRE_CUDA_FABRIC},
-            QUIRE_CUDA_DEVICE, EXPORTABLE);
-        CHECK_EQ(info_of(&b).fabric, cases[i].before);
-        CHECK_EQ(cuda_bench_range(memory, cuda_bench_allocate(memory, 2 * MIB)).export_types,
-                 cases[i].types);
-        CHECK_EQ(info_of(&b).fabric, cases[i].after);
-        bool is_refused = cases[i].after == QUIRE_CUDA_FABRIC_REFUSED;
-        CHECK_EQ(info_of(&b).fabric_code != 0, is_refused);
-        b.fc->reset_counters();
-        cuda_bench_allocate(memory, 2 * MIB);
-        CHECK_EQ(b.fc->calls("cuMemCreate"), 1); /* a refused handle is not requested again */
-        cuda_bench_end(&b);
-    }
+    fc_options driver = cuda_bench_options(cases[i].model, 0);
+    quire_memory *memory =
+        begin(b, &driver, &(quire_cuda_settings){.export_types = QUIRE_CUDA_FD | QUIRE_CUDA_FABRIC},
+              QUIRE_CUDA_DEVICE, EXPORTABLE);
+    CHECK_EQ(info_of(b).fabric, cases[i].before);
+    CHECK_EQ(cuda_bench_range(memory, cuda_bench_allocate(memory, 2 * MIB)).export_types,
+             cases[i].types);
+    CHECK_EQ(info_of(b).fabric, cases[i].after);
+    bool is_refused = cases[i].after == QUIRE_CUDA_FABRIC_REFUSED;
+    CHECK_EQ(info_of(b).fabric_code != 0, is_refused);
+    b->fc->reset_counters();
+    cuda_bench_allocate(memory, 2 * MIB);
+    CHECK_EQ(b->fc->calls("cuMemCreate"), 1); /* a refused handle is not requested again */
 }
 
 UNIT(cuda_share, a_fabric_alone_is_refused_with_its_reason)

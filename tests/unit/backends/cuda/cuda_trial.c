@@ -302,19 +302,15 @@ CUDA_UNIT_ON(cuda_trial, the_kind_reports_what_its_pages_request, cuda_bench_beg
 }
 
 /* The driver refuses to release a trial: the next page or the end of the device retries it. */
-UNIT(cuda_trial, a_trial_that_is_not_released_is_retried)
+CUDA_UNIT_EACH(cuda_trial, a_trial_that_is_not_released_is_retried, i, 3)
 {
     static const char *const steps[] = {"cuMemUnmap", "cuMemRelease", "cuMemAddressFree"};
-    for (int i = 0; i < 3; i++) {
-        cuda_bench b;
-        cuda_bench_begin(&b, NULL);
-        CHECK(b.fc->fail(
-            &(fc_fault){.function = steps[i], .call = 1, .result = QI_CUDA_ERROR_INVALID_VALUE}));
-        CHECK(cuda_bench_open(&b, &(quire_cuda_settings){.kept_bytes = 64 * MIB}));
-        CHECK_EQ(b.fc->live(FC_RESERVATION), 1);
-        range_of_new(cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL), 100);
-        CHECK_EQ(b.fc->live(FC_RESERVATION), 1);
-        CHECK_EQ(b.fc->live(FC_MEMORY), 1);
-        cuda_bench_end(&b);
-    }
+    cuda_bench_begin(b, NULL);
+    CHECK(b->fc->fail(
+        &(fc_fault){.function = steps[i], .call = 1, .result = QI_CUDA_ERROR_INVALID_VALUE}));
+    CHECK(cuda_bench_open(b, &(quire_cuda_settings){.kept_bytes = 64 * MIB}));
+    CHECK_EQ(b->fc->live(FC_RESERVATION), 1);
+    range_of_new(cuda_bench_memory(b, QUIRE_CUDA_DEVICE, &SMALL), 100);
+    CHECK_EQ(b->fc->live(FC_RESERVATION), 1);
+    CHECK_EQ(b->fc->live(FC_MEMORY), 1);
 }

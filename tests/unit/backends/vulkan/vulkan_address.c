@@ -82,29 +82,25 @@ VULKAN_UNIT_IN(vulkan_address, a_page_that_no_buffer_can_cover_has_no_address,
 
 /* A memory that finds addresses queries each page when it is made, or the buffer that it is
    dedicated to. */
-UNIT(vulkan_address, reported_addresses_are_found)
+VULKAN_UNIT_EACH(vulkan_address, reported_addresses_are_found, dedicated, 2)
 {
-    for (int dedicated = 0; dedicated < 2; dedicated++) {
-        vulkan_bench b;
-        quire_buffer buffer;
-        quire_memory_options options = dedicated ? SHARED : LOCAL;
-        options.find_by_address = true;
-        vulkan_bench_start(&b, NULL, dedicated ? FV_REQUIRE_DEDICATED : 0);
-        quire_memory *memory = vulkan_bench_memory(&b, &options);
-        quire_allocation raw = allocate(memory), found;
-        CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 1000}, &buffer));
-        const quire_allocation both[] = {raw, buffer.allocation};
-        for (int i = dedicated; i < 2; i++) {
-            uint64_t address = address_of(memory, both[i]);
-            CHECK(address != 0);
-            CHECK_OK(quire_memory_find(memory, address, &found));
-            CHECK_EQ(found.id, both[i].id);
-            CHECK_OK(quire_memory_find(memory, address + 999, &found));
-            CHECK_EQ(found.id, both[i].id);
-            CHECK_OK(quire_free_at_address(memory, address, NULL));
-            CHECK_FAILS(quire_memory_find(memory, address, &found), QUIRE_ERROR_OUT_OF_RANGE);
-        }
-        vulkan_bench_end(&b);
+    quire_buffer buffer;
+    quire_memory_options options = dedicated ? SHARED : LOCAL;
+    options.find_by_address = true;
+    vulkan_bench_start(b, NULL, dedicated ? FV_REQUIRE_DEDICATED : 0);
+    quire_memory *memory = vulkan_bench_memory(b, &options);
+    quire_allocation raw = allocate(memory), found;
+    CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 1000}, &buffer));
+    const quire_allocation both[] = {raw, buffer.allocation};
+    for (uint32_t i = dedicated; i < 2; i++) {
+        uint64_t address = address_of(memory, both[i]);
+        CHECK(address != 0);
+        CHECK_OK(quire_memory_find(memory, address, &found));
+        CHECK_EQ(found.id, both[i].id);
+        CHECK_OK(quire_memory_find(memory, address + 999, &found));
+        CHECK_EQ(found.id, both[i].id);
+        CHECK_OK(quire_free_at_address(memory, address, NULL));
+        CHECK_FAILS(quire_memory_find(memory, address, &found), QUIRE_ERROR_OUT_OF_RANGE);
     }
 }
 

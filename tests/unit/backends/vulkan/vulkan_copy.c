@@ -183,38 +183,34 @@ CASE(texels_in_the_drivers_order_are_not_rows, begin(w))
  * they are in use. An object named by a copy that is still running is destroyed together with the
  * next object after the copy is complete, or with the device.
  */
-UNIT(vulkan_copy, what_a_copy_may_still_use_goes_later)
+VULKAN_UNIT_EACH(vulkan_copy, what_a_copy_may_still_use_goes_later, heals, 2)
 {
     static const unsigned char texels[10 * 10];
-    for (int heals = 0; heals < 2; heals++) {
-        vulkan_bench b;
-        quire_image image;
-        vulkan_bench_start(&b, NULL, FV_LATE);
-        quire_memory *memory = NULL, *other = vulkan_bench_memory(&b, &LOCAL);
-        quire_allocation kept;
-        CHECK_OK(quire_memory_create(b.device, &LOCAL, &memory));
-        CHECK_OK(quire_allocate(other, &(quire_allocation_options){.size = 1}, &kept));
-        CHECK_OK(quire_image_create(
-            memory,
-            &(quire_image_options){.width = 10, .height = 10, .usage = QUIRE_USAGE_TRANSFER_TARGET},
-            &image));
-        vulkan_bench_stop_waits(&b);
-        CHECK_FAILS(quire_lluvia_image_write(memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
-                                             VK_IMAGE_LAYOUT_GENERAL, texels, sizeof texels),
-                    QUIRE_ERROR_OUT_OF_HOST_MEMORY);
-        CHECK_OK(quire_free(memory, image.allocation));
-        CHECK_OK(quire_memory_destroy(&memory));
-        CHECK_EQ(fv_live(b.driver, FV_IMAGE), 1);
-        CHECK_EQ(fv_live(b.driver, FV_MEMORY), 3); /* including the memory of the ring */
-        if (heals) {
-            fv_heal(b.driver);
-            CHECK_OK(quire_free(other, kept));
-            CHECK_OK(quire_memory_trim(other, 0, NULL));
-            CHECK_EQ(fv_live(b.driver, FV_IMAGE), 0);
-            CHECK_EQ(fv_live(b.driver, FV_MEMORY), 1);
-        }
-        quire_memory_destroy_all(&other);
-        b.memory_count = 0;
-        vulkan_bench_end(&b);
+    quire_image image;
+    vulkan_bench_start(b, NULL, FV_LATE);
+    quire_memory *memory = NULL, *other = vulkan_bench_memory(b, &LOCAL);
+    quire_allocation kept;
+    CHECK_OK(quire_memory_create(b->device, &LOCAL, &memory));
+    CHECK_OK(quire_allocate(other, &(quire_allocation_options){.size = 1}, &kept));
+    CHECK_OK(quire_image_create(
+        memory,
+        &(quire_image_options){.width = 10, .height = 10, .usage = QUIRE_USAGE_TRANSFER_TARGET},
+        &image));
+    vulkan_bench_stop_waits(b);
+    CHECK_FAILS(quire_lluvia_image_write(memory, image, VK_IMAGE_LAYOUT_UNDEFINED,
+                                         VK_IMAGE_LAYOUT_GENERAL, texels, sizeof texels),
+                QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+    CHECK_OK(quire_free(memory, image.allocation));
+    CHECK_OK(quire_memory_destroy(&memory));
+    CHECK_EQ(fv_live(b->driver, FV_IMAGE), 1);
+    CHECK_EQ(fv_live(b->driver, FV_MEMORY), 3); /* including the memory of the ring */
+    if (heals) {
+        fv_heal(b->driver);
+        CHECK_OK(quire_free(other, kept));
+        CHECK_OK(quire_memory_trim(other, 0, NULL));
+        CHECK_EQ(fv_live(b->driver, FV_IMAGE), 0);
+        CHECK_EQ(fv_live(b->driver, FV_MEMORY), 1);
     }
+    quire_memory_destroy_all(&other);
+    b->memory_count = 0;
 }

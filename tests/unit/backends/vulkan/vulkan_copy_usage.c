@@ -57,38 +57,31 @@ VULKAN_UNIT_IN(vulkan_copy_usage, the_buffer_over_a_page_has_the_transfer_usages
     use(memory, a);
 }
 
-UNIT(vulkan_copy_usage, buffers_of_quire_can_be_copied_whatever_their_usage)
+VULKAN_UNIT_EACH(vulkan_copy_usage, buffers_of_quire_can_be_copied_whatever_their_usage, i,
+                 PREFERENCE_COUNT * 2)
 {
     static const quire_usage usages[] = {QUIRE_USAGE_STORAGE,
                                          QUIRE_USAGE_STORAGE | QUIRE_USAGE_TRANSFER_SOURCE};
-    for (int i = 0; i < PREFERENCE_COUNT * 2; i++) {
-        vulkan_bench b;
-        quire_buffer buffer;
-        quire_buffer_info info;
-        quire_memory *memory = begin(&b, PREFERENCES[i / 2], 0);
-        CHECK_OK(quire_buffer_create(
-            memory, &(quire_buffer_options){.size = 128, .usage = usages[i % 2], .zero = true},
-            &buffer));
-        CHECK_OK(quire_buffer_get_info(memory, buffer, &info));
-        CHECK_EQ(info.place.dedicated, i / 2 > 0);
-        CHECK_EQ(info.usage, usages[i % 2]);
-        use(memory, buffer.allocation);
-        vulkan_bench_end(&b);
-    }
+    quire_buffer buffer;
+    quire_buffer_info info;
+    quire_memory *memory = begin(b, PREFERENCES[i / 2], 0);
+    CHECK_OK(quire_buffer_create(
+        memory, &(quire_buffer_options){.size = 128, .usage = usages[i % 2], .zero = true},
+        &buffer));
+    CHECK_OK(quire_buffer_get_info(memory, buffer, &info));
+    CHECK_EQ(info.place.dedicated, i / 2 > 0);
+    CHECK_EQ(info.usage, usages[i % 2]);
+    use(memory, buffer.allocation);
 }
 
-UNIT(vulkan_copy_usage, so_can_buffers_of_a_create_info)
+VULKAN_UNIT_EACH(vulkan_copy_usage, so_can_buffers_of_a_create_info, i, PREFERENCE_COUNT)
 {
     const VkBufferCreateInfo info = VULKAN_BUFFER(128, STORAGE);
-    for (int i = 0; i < PREFERENCE_COUNT; i++) {
-        vulkan_bench b;
-        quire_buffer buffer;
-        quire_memory *memory = begin(&b, PREFERENCES[i], 0);
-        CHECK_OK(quire_vulkan_buffer_create(memory, &info,
-                                            &(quire_vulkan_object_options){.zero = true}, &buffer));
-        use(memory, buffer.allocation);
-        vulkan_bench_end(&b);
-    }
+    quire_buffer buffer;
+    quire_memory *memory = begin(b, PREFERENCES[i], 0);
+    CHECK_OK(quire_vulkan_buffer_create(memory, &info, &(quire_vulkan_object_options){.zero = true},
+                                        &buffer));
+    use(memory, buffer.allocation);
 }
 
 /* VkBufferUsageFlags2CreateInfo, which older headers lack. */
@@ -99,22 +92,19 @@ typedef struct usage2 {
 } usage2;
 
 /* quire does not change the chain of a create info. */
-UNIT(vulkan_copy_usage, a_usage_in_the_chain_stays_and_a_preference_is_not_followed)
+VULKAN_UNIT_EACH(vulkan_copy_usage, a_usage_in_the_chain_stays_and_a_preference_is_not_followed, i,
+                 PREFERENCE_COUNT)
 {
     const usage2 wide = {.sType = (VkStructureType)1000470006, .usage = STORAGE};
     const VkBufferCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .pNext = &wide, .size = 128};
-    for (int i = 0; i < PREFERENCE_COUNT; i++) {
-        vulkan_bench b;
-        quire_buffer buffer;
-        quire_memory *memory = begin(&b, PREFERENCES[i], 0);
-        CHECK_OK(quire_vulkan_buffer_create(memory, &info, NULL, &buffer));
-        if (i < REQUIRES)
-            use(memory, buffer.allocation);
-        else
-            CHECK_FAILS(quire_write(memory, buffer.allocation, 0, "byte", 4), UNSUPPORTED);
-        vulkan_bench_end(&b);
-    }
+    quire_buffer buffer;
+    quire_memory *memory = begin(b, PREFERENCES[i], 0);
+    CHECK_OK(quire_vulkan_buffer_create(memory, &info, NULL, &buffer));
+    if (i < REQUIRES)
+        use(memory, buffer.allocation);
+    else
+        CHECK_FAILS(quire_write(memory, buffer.allocation, 0, "byte", 4), UNSUPPORTED);
 }
 
 /* Places a buffer of the caller's, whose create info is given or not, and tries a write and a read.

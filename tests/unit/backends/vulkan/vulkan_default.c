@@ -200,36 +200,29 @@ UNIT(vulkan_default, a_heap_that_the_driver_has_exhausted_is_left)
 }
 
 /* The table of quire_kind_request. */
-UNIT(vulkan_default, intents_and_host_access_choose_as_for_a_memory)
+VULKAN_UNIT_EACH(vulkan_default, intents_and_host_access_choose_as_for_a_memory, i, fv_layout_count)
 {
-    for (uint32_t i = 0; i < fv_layout_count; i++) {
-        vulkan_bench b;
-        quire_memory *memory = NULL;
-        quire_memory_info info;
-        quire_buffer made;
-        quire_requirements needs;
-        uint32_t kind = 0;
-        begin_on(&b, &fv_layouts[i], 0);
-        CHECK_OK(quire_vulkan_buffer_requirements(b.device, &BUFFER, &needs));
-        const quire_kind_request upload = {.intent = UPLOAD};
-        const quire_vulkan_object_options written = {.host_write = true},
-                                          read = {.host_read = true};
-        CHECK_OK(quire_vulkan_device_buffer_create(b.device, &upload, &BUFFER, &written, &memory,
-                                                   &made));
-        CHECK_OK(quire_memory_get_info(memory, &info));
-        CHECK_OK(
-            quire_device_choose_kind(b.device, &(quire_kind_request){.intent = UPLOAD}, &kind));
-        CHECK_EQ(info.kind, kind);
-        CHECK_OK(quire_vulkan_device_buffer_create(b.device, NULL, &BUFFER, &read, &memory, &made));
-        CHECK_OK(quire_memory_get_info(memory, &info));
-        CHECK_OK(
-            quire_device_choose_kind(b.device, &(quire_kind_request){.intent = READBACK}, &kind));
-        CHECK_EQ(info.kind, kind);
-        CHECK_OK(quire_vulkan_device_buffer_create(b.device, NULL, &BUFFER, NULL, &memory, &made));
-        CHECK_OK(quire_memory_get_info(memory, &info));
-        CHECK(info.flags & QUIRE_DEVICE_LOCAL);
-        vulkan_bench_end(&b);
-    }
+    quire_memory *memory = NULL;
+    quire_memory_info info;
+    quire_buffer made;
+    quire_requirements needs;
+    uint32_t kind = 0;
+    begin_on(b, &fv_layouts[i], 0);
+    CHECK_OK(quire_vulkan_buffer_requirements(b->device, &BUFFER, &needs));
+    const quire_kind_request upload = {.intent = UPLOAD};
+    const quire_vulkan_object_options written = {.host_write = true}, read = {.host_read = true};
+    CHECK_OK(
+        quire_vulkan_device_buffer_create(b->device, &upload, &BUFFER, &written, &memory, &made));
+    CHECK_OK(quire_memory_get_info(memory, &info));
+    CHECK_OK(quire_device_choose_kind(b->device, &(quire_kind_request){.intent = UPLOAD}, &kind));
+    CHECK_EQ(info.kind, kind);
+    CHECK_OK(quire_vulkan_device_buffer_create(b->device, NULL, &BUFFER, &read, &memory, &made));
+    CHECK_OK(quire_memory_get_info(memory, &info));
+    CHECK_OK(quire_device_choose_kind(b->device, &(quire_kind_request){.intent = READBACK}, &kind));
+    CHECK_EQ(info.kind, kind);
+    CHECK_OK(quire_vulkan_device_buffer_create(b->device, NULL, &BUFFER, NULL, &memory, &made));
+    CHECK_OK(quire_memory_get_info(memory, &info));
+    CHECK(info.flags & QUIRE_DEVICE_LOCAL);
 }
 
 /* Kinds of features that are not enabled are the best, and are left. */
@@ -251,34 +244,30 @@ VULKAN_UNIT_ON(vulkan_default, a_kind_that_the_device_cannot_use_is_skipped, beg
 
 /* ---- a list of memories ------------------------------------------------------------------- */
 
-UNIT(vulkan_default, the_first_memory_with_room_holds_the_object)
+VULKAN_UNIT_EACH(vulkan_default, the_first_memory_with_room_holds_the_object, image, 2)
 {
-    for (int image = 0; image < 2; image++) {
-        vulkan_bench b;
-        quire_memory *all[3];
-        quire_allocation made;
-        uint32_t chosen = 77;
-        begin(&b);
-        for (int i = 0; i < 3; i++)
-            all[i] = vulkan_bench_memory(&b, &(quire_memory_options){.limit = i < 2});
-        fv_reset_counters(b.driver);
-        CHECK_OK(image ? quire_vulkan_image_create_fallback(all, 3, &IMAGE, NULL, &chosen,
-                                                            (quire_image *)&made)
-                       : quire_vulkan_buffer_create_fallback(all, 3, &BUFFER, NULL, &chosen,
-                                                             (quire_buffer *)&made));
-        CHECK_EQ(chosen, 2);
-        CHECK_EQ(fv_calls(b.driver, creation_of(image)), 1);
-        CHECK_OK(quire_free(all[2], made));
-        CHECK_FAILS(image ? quire_vulkan_image_create_fallback(all, 2, &IMAGE, NULL, &chosen,
-                                                               (quire_image *)&made)
-                          : quire_vulkan_buffer_create_fallback(all, 2, &BUFFER, NULL, &chosen,
-                                                                (quire_buffer *)&made),
-                    QUIRE_ERROR_OVER_BUDGET);
-        CHECK_EQ(chosen, 0);
-        CHECK_EQ(made.id, 0);
-        CHECK_EQ(fv_live(b.driver, image ? FV_IMAGE : FV_BUFFER), 0);
-        vulkan_bench_end(&b);
-    }
+    quire_memory *all[3];
+    quire_allocation made;
+    uint32_t chosen = 77;
+    begin(b);
+    for (int i = 0; i < 3; i++)
+        all[i] = vulkan_bench_memory(b, &(quire_memory_options){.limit = i < 2});
+    fv_reset_counters(b->driver);
+    CHECK_OK(image ? quire_vulkan_image_create_fallback(all, 3, &IMAGE, NULL, &chosen,
+                                                        (quire_image *)&made)
+                   : quire_vulkan_buffer_create_fallback(all, 3, &BUFFER, NULL, &chosen,
+                                                         (quire_buffer *)&made));
+    CHECK_EQ(chosen, 2);
+    CHECK_EQ(fv_calls(b->driver, creation_of(image)), 1);
+    CHECK_OK(quire_free(all[2], made));
+    CHECK_FAILS(image ? quire_vulkan_image_create_fallback(all, 2, &IMAGE, NULL, &chosen,
+                                                           (quire_image *)&made)
+                      : quire_vulkan_buffer_create_fallback(all, 2, &BUFFER, NULL, &chosen,
+                                                            (quire_buffer *)&made),
+                QUIRE_ERROR_OVER_BUDGET);
+    CHECK_EQ(chosen, 0);
+    CHECK_EQ(made.id, 0);
+    CHECK_EQ(fv_live(b->driver, image ? FV_IMAGE : FV_BUFFER), 0);
 }
 
 VULKAN_UNIT_ON(vulkan_default, memories_of_kinds_that_cannot_hold_the_object_are_skipped,
@@ -328,38 +317,34 @@ UNIT(vulkan_default, memories_of_two_devices_get_an_object_each)
 
 /* Buffers and images from create infos reuse what was freed on their stream, and describe
    themselves. */
-UNIT(vulkan_default, objects_reuse_ranges_in_the_order_of_a_stream)
+VULKAN_UNIT_EACH(vulkan_default, objects_reuse_ranges_in_the_order_of_a_stream, image, 2)
 {
-    for (int image = 0; image < 2; image++) {
-        vulkan_bench b;
-        quire_memory *memory = NULL;
-        quire_stream *stream = NULL;
-        quire_allocation made;
-        quire_allocation_info first, again;
-        begin_on(&b, fv_layout_named("amd-bar"), FV_LATE);
-        fv_allow(b.driver, "fv-overlap"); /* in the order of a stream objects share bytes */
-        CHECK_OK(quire_stream_create(b.device, NULL, &stream));
-        quire_vulkan_object_options options = {.stream = stream, .info = &first, .name = "mine"};
-        CHECK_OK(create(&b, image, NULL, &options, &memory, &made));
-        CHECK(first.native != 0);
-        CHECK_EQ(first.object, image ? QUIRE_OBJECT_IMAGE : QUIRE_OBJECT_BUFFER);
-        quire_allocation_info described;
-        CHECK_OK(quire_allocation_get_info(memory, made, &described));
-        CHECK(!memcmp(&described, &first, sizeof first));
-        CHECK_OK(quire_free_on_stream(memory, made, stream));
-        options.info = &again;
-        CHECK_OK(create(&b, image, NULL, &options, &memory, &made));
-        CHECK_EQ(again.page, first.page);
-        CHECK_EQ(again.offset, first.offset);
-        CHECK(again.native != first.native);
-        quire_vulkan_object_options other = {.info = &again}; /* not on the stream */
-        CHECK_OK(quire_free_on_stream(memory, made, stream));
-        CHECK_OK(create(&b, image, NULL, &other, &memory, &made));
-        CHECK(again.offset != first.offset);
-        CHECK_OK(quire_free(memory, made));
-        finish_and_end(&stream, memory);
-        vulkan_bench_end(&b);
-    }
+    quire_memory *memory = NULL;
+    quire_stream *stream = NULL;
+    quire_allocation made;
+    quire_allocation_info first, again;
+    begin_on(b, fv_layout_named("amd-bar"), FV_LATE);
+    fv_allow(b->driver, "fv-overlap"); /* in the order of a stream objects share bytes */
+    CHECK_OK(quire_stream_create(b->device, NULL, &stream));
+    quire_vulkan_object_options options = {.stream = stream, .info = &first, .name = "mine"};
+    CHECK_OK(create(b, image, NULL, &options, &memory, &made));
+    CHECK(first.native != 0);
+    CHECK_EQ(first.object, image ? QUIRE_OBJECT_IMAGE : QUIRE_OBJECT_BUFFER);
+    quire_allocation_info described;
+    CHECK_OK(quire_allocation_get_info(memory, made, &described));
+    CHECK(!memcmp(&described, &first, sizeof first));
+    CHECK_OK(quire_free_on_stream(memory, made, stream));
+    options.info = &again;
+    CHECK_OK(create(b, image, NULL, &options, &memory, &made));
+    CHECK_EQ(again.page, first.page);
+    CHECK_EQ(again.offset, first.offset);
+    CHECK(again.native != first.native);
+    quire_vulkan_object_options other = {.info = &again}; /* not on the stream */
+    CHECK_OK(quire_free_on_stream(memory, made, stream));
+    CHECK_OK(create(b, image, NULL, &other, &memory, &made));
+    CHECK(again.offset != first.offset);
+    CHECK_OK(quire_free(memory, made));
+    finish_and_end(&stream, memory);
 }
 
 VULKAN_UNIT_ON(vulkan_default, placed_objects_reuse_ranges_too, begin(b))

@@ -64,20 +64,16 @@ VULKAN_UNIT(vulkan_families, exclusive_buffers_need_a_transfer_of_ownership)
     fv_forget(b->driver);
 }
 
-UNIT(vulkan_families, shared_buffers_need_none)
+VULKAN_UNIT_EACH(vulkan_families, shared_buffers_need_none, i, 3)
 {
     static const uint32_t other[] = {2}, both[] = {2, 0, 1};
     const struct {
         const uint32_t *families;
         uint32_t count;
     } settings[] = {{NULL, QUIRE_VULKAN_ALL_FAMILIES}, {other, 1}, {both, 3}};
-    for (int i = 0; i < 3; i++) {
-        vulkan_bench b;
-        CHECK(open_two(&b, settings[i].families, settings[i].count));
-        write_and_read_elsewhere(&b, false);
-        write_and_read_elsewhere(&b, true);
-        vulkan_bench_end(&b);
-    }
+    CHECK(open_two(b, settings[i].families, settings[i].count));
+    write_and_read_elsewhere(b, false);
+    write_and_read_elsewhere(b, true);
 }
 
 /* One family stays exclusive: Vulkan forbids to share with one alone. */
@@ -94,7 +90,7 @@ VULKAN_UNIT_ON(vulkan_families, one_family_is_exclusive, vulkan_bench_begin(b, N
     CHECK_OK(quire_device_free(b->device, buffer.allocation));
 }
 
-UNIT(vulkan_families, families_that_cannot_be_are_refused)
+VULKAN_UNIT_EACH(vulkan_families, families_that_cannot_be_are_refused, i, 4)
 {
     static const uint32_t absent[] = {0, 3}, twice[] = {1, 2, 1};
     static const uint32_t many[QUIRE_VULKAN_MAX_FAMILIES + 1];
@@ -109,13 +105,9 @@ UNIT(vulkan_families, families_that_cannot_be_are_refused)
         {many, QUIRE_VULKAN_MAX_FAMILIES + 1, "queue_family_count is 17"},
         {NULL, 2, "listed in queue_families"},
     };
-    for (int i = 0; i < 4; i++) {
-        vulkan_bench b;
-        CHECK(!open_two(&b, wrong[i].families, wrong[i].count));
-        CHECK_EQ(b.result, INVALID);
-        CHECK_HAS(quire_last_error(), wrong[i].says);
-        vulkan_bench_end(&b);
-    }
+    CHECK(!open_two(b, wrong[i].families, wrong[i].count));
+    CHECK_EQ(b->result, INVALID);
+    CHECK_HAS(quire_last_error(), wrong[i].says);
 }
 
 /* A wrapped device has the list of its queues only in the create info. */

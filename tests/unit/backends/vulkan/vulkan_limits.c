@@ -27,50 +27,43 @@ static quire_memory *begin(vulkan_bench *b, uint64_t max_allocation, uint64_t ma
     return memory;
 }
 
-UNIT(vulkan_limits, one_allocation_above_the_largest_memory_object_gets_the_answer_of_the_driver)
+VULKAN_UNIT_EACH(vulkan_limits,
+                 one_allocation_above_the_largest_memory_object_gets_the_answer_of_the_driver, i, 2)
 {
-    for (int i = 0; i < 2; i++) {
-        vulkan_bench b;
-        quire_allocation a;
-        quire_buffer buffer;
-        quire_memory *memory = begin(&b, 8 * MIB, 64 * MIB, i ? FV_SOFT_SIZES : 0);
-        const quire_allocation_options options = {.size = 9 * MIB};
-        const quire_buffer_options of_buffer = {.size = 9 * MIB};
-        if (i) {
-            CHECK_OK(quire_allocate(memory, &options, &a));
-            CHECK_OK(quire_buffer_create(memory, &of_buffer, &buffer));
-        } else {
-            CHECK_FAILS(quire_allocate(memory, &options, &a), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-            CHECK_EQ(quire_last_native_code(), VK_ERROR_OUT_OF_DEVICE_MEMORY);
-            CHECK_FAILS(quire_buffer_create(memory, &of_buffer, &buffer),
-                        QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-            CHECK_EQ(quire_last_native_code(), VK_ERROR_OUT_OF_DEVICE_MEMORY);
-        }
-        vulkan_bench_end(&b);
+    quire_allocation a;
+    quire_buffer buffer;
+    quire_memory *memory = begin(b, 8 * MIB, 64 * MIB, i ? FV_SOFT_SIZES : 0);
+    const quire_allocation_options options = {.size = 9 * MIB};
+    const quire_buffer_options of_buffer = {.size = 9 * MIB};
+    if (i) {
+        CHECK_OK(quire_allocate(memory, &options, &a));
+        CHECK_OK(quire_buffer_create(memory, &of_buffer, &buffer));
+    } else {
+        CHECK_FAILS(quire_allocate(memory, &options, &a), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+        CHECK_EQ(quire_last_native_code(), VK_ERROR_OUT_OF_DEVICE_MEMORY);
+        CHECK_FAILS(quire_buffer_create(memory, &of_buffer, &buffer),
+                    QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+        CHECK_EQ(quire_last_native_code(), VK_ERROR_OUT_OF_DEVICE_MEMORY);
     }
 }
 
-UNIT(vulkan_limits, pages_of_the_policy_stay_within_both)
+VULKAN_UNIT_EACH(vulkan_limits, pages_of_the_policy_stay_within_both, i, 2)
 {
     static const uint64_t limits[][2] = {{3 * MIB + 100, 64 * MIB}, {64 * MIB, 3 * MIB + 100}};
-    for (int i = 0; i < 2; i++) {
-        vulkan_bench b;
-        quire_allocation a;
-        quire_vulkan_range range;
-        quire_page_info page;
-        quire_memory_info info;
-        quire_memory *memory = begin(&b, limits[i][0], limits[i][1], 0);
-        for (int k = 0; k < 20; k++)
-            CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = MIB / 2}, &a));
-        CHECK_OK(quire_memory_get_info(memory, &info));
-        CHECK(info.page_count >= 3);
-        for (uint32_t k = 0; k < info.page_count; k++) {
-            CHECK_OK(quire_page_get_info(memory, k, &page));
-            CHECK(page.size <= 3 * MIB + 100);
-        }
-        CHECK_OK(quire_vulkan_page_buffer(memory, a, &range));
-        vulkan_bench_end(&b);
+    quire_allocation a;
+    quire_vulkan_range range;
+    quire_page_info page;
+    quire_memory_info info;
+    quire_memory *memory = begin(b, limits[i][0], limits[i][1], 0);
+    for (int k = 0; k < 20; k++)
+        CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = MIB / 2}, &a));
+    CHECK_OK(quire_memory_get_info(memory, &info));
+    CHECK(info.page_count >= 3);
+    for (uint32_t k = 0; k < info.page_count; k++) {
+        CHECK_OK(quire_page_get_info(memory, k, &page));
+        CHECK(page.size <= 3 * MIB + 100);
     }
+    CHECK_OK(quire_vulkan_page_buffer(memory, a, &range));
 }
 
 VULKAN_UNIT_IN(vulkan_limits, no_buffer_covers_a_page_above_the_largest_buffer,

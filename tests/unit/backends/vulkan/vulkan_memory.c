@@ -92,49 +92,41 @@ UNIT(vulkan_memory, priorities_are_the_memorys_or_the_middle)
     }
 }
 
-UNIT(vulkan_memory, a_zeroed_image_is_alone_only_where_the_driver_requires_it)
+VULKAN_UNIT_EACH(vulkan_memory, a_zeroed_image_is_alone_only_where_the_driver_requires_it, i, 2)
 {
     static const uint32_t flags[] = {FV_DIRTY, FV_DIRTY | FV_PREFER_DEDICATED};
-    for (int i = 0; i < 2; i++) {
-        vulkan_bench b;
-        quire_image image;
-        quire_image_info info;
-        unsigned char bytes[16];
-        quire_memory *memory = begin(&b, NULL, flags[i], &LOCAL);
-        CHECK_OK(quire_image_create(
-            memory, &(quire_image_options){.width = 20, .height = 20, .zero = true}, &image));
-        CHECK_OK(quire_image_get_info(memory, image, &info));
-        CHECK(!info.place.dedicated);
-        CHECK_OK(quire_read(memory, image.allocation, 0, bytes, sizeof bytes));
-        CHECK_EQ(bytes[0] | bytes[15], 0);
-        vulkan_bench_end(&b);
-    }
+    quire_image image;
+    quire_image_info info;
+    unsigned char bytes[16];
+    quire_memory *memory = begin(b, NULL, flags[i], &LOCAL);
+    CHECK_OK(quire_image_create(
+        memory, &(quire_image_options){.width = 20, .height = 20, .zero = true}, &image));
+    CHECK_OK(quire_image_get_info(memory, image, &info));
+    CHECK(!info.place.dedicated);
+    CHECK_OK(quire_read(memory, image.allocation, 0, bytes, sizeof bytes));
+    CHECK_EQ(bytes[0] | bytes[15], 0);
 }
 
 /* With maxMemoryAllocationCount 9, of which the staging ring has one. */
-UNIT(vulkan_memory, a_preference_leaves_a_quarter_of_the_allocations)
+VULKAN_UNIT_EACH(vulkan_memory, a_preference_leaves_a_quarter_of_the_allocations, by_quire, 2)
 {
     const VkImageCreateInfo native = VULKAN_IMAGE(20, VK_IMAGE_USAGE_SAMPLED_BIT);
     const quire_image_options own = {.width = 20, .height = 20};
-    for (int by_quire = 0; by_quire < 2; by_quire++) {
-        vulkan_bench b;
-        fv_layout few = *fv_layout_named("amd-bar");
-        few.max_allocations = 9;
-        vulkan_bench_begin_with(&b, &(fv_options){.layouts = {&few}, .flags = FV_PREFER_DEDICATED});
-        CHECK(vulkan_bench_open(&b, NULL));
-        quire_memory *memory = vulkan_bench_memory(&b, &LOCAL);
-        for (int i = 0; i < 50; i++) {
-            quire_image image;
-            quire_image_info info;
-            CHECK_OK(by_quire ? quire_image_create(memory, &own, &image)
-                              : quire_vulkan_image_create(memory, &native, NULL, &image));
-            CHECK_OK(quire_image_get_info(memory, image, &info));
-            CHECK_EQ(info.place.dedicated, i < 6);
-            CHECK_EQ(vulkan_bench_page(&b, memory, image.allocation).dedicated, i < 6);
-        }
-        CHECK_EQ(fv_live(b.driver, FV_MEMORY), 7);
-        vulkan_bench_end(&b);
+    fv_layout few = *fv_layout_named("amd-bar");
+    few.max_allocations = 9;
+    vulkan_bench_begin_with(b, &(fv_options){.layouts = {&few}, .flags = FV_PREFER_DEDICATED});
+    CHECK(vulkan_bench_open(b, NULL));
+    quire_memory *memory = vulkan_bench_memory(b, &LOCAL);
+    for (int i = 0; i < 50; i++) {
+        quire_image image;
+        quire_image_info info;
+        CHECK_OK(by_quire ? quire_image_create(memory, &own, &image)
+                          : quire_vulkan_image_create(memory, &native, NULL, &image));
+        CHECK_OK(quire_image_get_info(memory, image, &info));
+        CHECK_EQ(info.place.dedicated, i < 6);
+        CHECK_EQ(vulkan_bench_page(b, memory, image.allocation).dedicated, i < 6);
     }
+    CHECK_EQ(fv_live(b->driver, FV_MEMORY), 7);
 }
 
 VULKAN_UNIT(vulkan_memory, a_preference_of_a_raw_range_leaves_a_quarter_of_the_allocations)

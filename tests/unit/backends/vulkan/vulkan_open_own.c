@@ -138,37 +138,33 @@ VULKAN_UNIT_ON(vulkan_open_own, all_missing_extensions_are_named, vulkan_bench_b
 
 /* Whatever structs the chain has, quire uses the same features as without it. The driver reports a
    struct that occurs twice or beside the struct of a core version that contains it. */
-UNIT(vulkan_open_own, the_chain_is_merged_with_the_features_of_quire)
+VULKAN_UNIT_EACH(vulkan_open_own, the_chain_is_merged_with_the_features_of_quire, i, 8)
 {
-    for (int i = 0; i < 8; i++) {
-        vulkan_bench b;
-        void *chain = NULL;
-        vulkan_bench_begin(&b, "amd-rebar", 0);
-        whole_chain();
-        core.pNext = of_1_3.pNext = of_1_2.pNext = NULL;
-        if (i & 1)
-            chain = &core;
-        if (i & 2) {
-            of_1_3.pNext = chain;
-            chain = &of_1_3;
-        }
-        if (i & 4) {
-            of_1_2.pNext = chain;
-            chain = &of_1_2;
-        }
-        CHECK(vulkan_bench_open_with(&b, (quire_vulkan_options){.chain = chain}));
-        const quire_vulkan_features f = features_of(b.device);
-        CHECK(f.buffer_device_address && f.timeline_semaphore && f.maintenance4);
-        CHECK(f.memory_priority && f.sparse_binding && f.sparse_residency_buffer);
-        /* what is enabled can be read in the chain */
-        CHECK_EQ(core.features.sparseBinding, i & 1 ? VK_TRUE : VK_FALSE);
-        CHECK_EQ(core.features.robustBufferAccess, VK_FALSE);
-        CHECK_EQ(of_1_3.maintenance4, i & 2 ? VK_TRUE : VK_FALSE);
-        CHECK_EQ(of_1_3.synchronization2, VK_FALSE);
-        CHECK_EQ(of_1_2.timelineSemaphore, i & 4 ? VK_TRUE : VK_FALSE);
-        CHECK_EQ(of_1_2.bufferDeviceAddress, i & 4 ? VK_TRUE : VK_FALSE);
-        vulkan_bench_end(&b);
+    void *chain = NULL;
+    vulkan_bench_begin(b, "amd-rebar", 0);
+    whole_chain();
+    core.pNext = of_1_3.pNext = of_1_2.pNext = NULL;
+    if (i & 1)
+        chain = &core;
+    if (i & 2) {
+        of_1_3.pNext = chain;
+        chain = &of_1_3;
     }
+    if (i & 4) {
+        of_1_2.pNext = chain;
+        chain = &of_1_2;
+    }
+    CHECK(vulkan_bench_open_with(b, (quire_vulkan_options){.chain = chain}));
+    const quire_vulkan_features f = features_of(b->device);
+    CHECK(f.buffer_device_address && f.timeline_semaphore && f.maintenance4);
+    CHECK(f.memory_priority && f.sparse_binding && f.sparse_residency_buffer);
+    /* what is enabled can be read in the chain */
+    CHECK_EQ(core.features.sparseBinding, i & 1 ? VK_TRUE : VK_FALSE);
+    CHECK_EQ(core.features.robustBufferAccess, VK_FALSE);
+    CHECK_EQ(of_1_3.maintenance4, i & 2 ? VK_TRUE : VK_FALSE);
+    CHECK_EQ(of_1_3.synchronization2, VK_FALSE);
+    CHECK_EQ(of_1_2.timelineSemaphore, i & 4 ? VK_TRUE : VK_FALSE);
+    CHECK_EQ(of_1_2.bufferDeviceAddress, i & 4 ? VK_TRUE : VK_FALSE);
 }
 
 VULKAN_UNIT_ON(vulkan_open_own, single_structs_are_merged_too,
@@ -269,25 +265,20 @@ VULKAN_UNIT_ON(vulkan_open_own, a_wrong_chain_is_refused, vulkan_bench_begin(b, 
 }
 
 /* The headers may lack the struct. quire itself asks for 1.3. */
-UNIT(vulkan_open_own, features_of_1_4_ask_for_an_instance_of_1_4)
+VULKAN_UNIT_EACH(vulkan_open_own, features_of_1_4_ask_for_an_instance_of_1_4, i, 3)
 {
     const uint32_t version = VK_MAKE_API_VERSION(0, 1, 4, 0);
-    for (int i = 0; i < 3; i++) {
-        VkBaseOutStructure later = {.sType = (VkStructureType)55};
-        const quire_vulkan_options options = {.chain = i == 1 ? NULL : &later};
-        vulkan_bench b;
-        fv_layout layout = *fv_layout_named("amd-bar");
-        layout.api_version = i == 2 ? VK_API_VERSION_1_3 : version;
-        vulkan_bench_begin_with(&b,
-                                &(fv_options){.layouts = {&layout}, .instance_version = version});
-        if (i == 2)
-            expect_refused(&b, options, UNSUPPORTED, "VkPhysicalDeviceVulkan14Features");
-        else {
-            CHECK(vulkan_bench_open_with(&b, options));
-            const quire_vulkan_handles h = vulkan_bench_handles(&b);
-            CHECK_EQ(h.api_version, i ? VK_API_VERSION_1_3 : version);
-        }
-        vulkan_bench_end(&b);
+    VkBaseOutStructure later = {.sType = (VkStructureType)55};
+    const quire_vulkan_options options = {.chain = i == 1 ? NULL : &later};
+    fv_layout layout = *fv_layout_named("amd-bar");
+    layout.api_version = i == 2 ? VK_API_VERSION_1_3 : version;
+    vulkan_bench_begin_with(b, &(fv_options){.layouts = {&layout}, .instance_version = version});
+    if (i == 2)
+        expect_refused(b, options, UNSUPPORTED, "VkPhysicalDeviceVulkan14Features");
+    else {
+        CHECK(vulkan_bench_open_with(b, options));
+        const quire_vulkan_handles h = vulkan_bench_handles(b);
+        CHECK_EQ(h.api_version, i ? VK_API_VERSION_1_3 : version);
     }
 }
 

@@ -149,84 +149,72 @@ static const uint32_t DEDICATION[] = {
 };
 enum { DEDICATIONS = sizeof DEDICATION / sizeof *DEDICATION };
 
-UNIT(vulkan_place, the_caller_binds_an_unbound_buffer)
+VULKAN_UNIT_EACH(vulkan_place, the_caller_binds_an_unbound_buffer, i, DEDICATIONS)
 {
-    for (int i = 0; i < DEDICATIONS; i++) {
-        vulkan_bench b;
-        quire_buffer buffer;
-        quire_vulkan_range range;
-        fv_memory_info page;
-        quire_allocation_info info;
-        quire_memory *memory = begin(&b, NULL, DEDICATION[i]);
-        VkBuffer native = native_buffer(&b);
-        const quire_vulkan_object_options options = {
-            .create_info = &BUFFER, .unbound = true, .info = &info};
-        CHECK_OK(quire_vulkan_buffer_place(memory, native, &options, &buffer));
-        CHECK(vulkan_buffer_of(memory, buffer) == native);
-        CHECK(!is_bound(&b, QI_VULKAN_NUMBER(native)));
-        CHECK_EQ(info.dedicated, i != 0);
-        if (!info.dedicated)
-            use(memory, buffer.allocation); /* through the buffer over the page */
-        CHECK_OK(quire_vulkan_get_range(memory, buffer.allocation, &range));
-        CHECK(fv_memory_of(b.driver, range.memory, &page));
-        CHECK_EQ(page.dedicated, i != 0);
-        CHECK_EQ(CALL(&b, vkBindBufferMemory)(vulkan_bench_handles(&b).device, native, range.memory,
-                                              range.memory_offset),
-                 0);
-        use(memory, buffer.allocation);
-        CALL(&b, vkDestroyBuffer)(vulkan_bench_handles(&b).device, native, NULL);
-        CHECK_OK(quire_free(memory, buffer.allocation));
-        vulkan_bench_end(&b);
-    }
+    quire_buffer buffer;
+    quire_vulkan_range range;
+    fv_memory_info page;
+    quire_allocation_info info;
+    quire_memory *memory = begin(b, NULL, DEDICATION[i]);
+    VkBuffer native = native_buffer(b);
+    const quire_vulkan_object_options options = {
+        .create_info = &BUFFER, .unbound = true, .info = &info};
+    CHECK_OK(quire_vulkan_buffer_place(memory, native, &options, &buffer));
+    CHECK(vulkan_buffer_of(memory, buffer) == native);
+    CHECK(!is_bound(b, QI_VULKAN_NUMBER(native)));
+    CHECK_EQ(info.dedicated, i != 0);
+    if (!info.dedicated)
+        use(memory, buffer.allocation); /* through the buffer over the page */
+    CHECK_OK(quire_vulkan_get_range(memory, buffer.allocation, &range));
+    CHECK(fv_memory_of(b->driver, range.memory, &page));
+    CHECK_EQ(page.dedicated, i != 0);
+    CHECK_EQ(CALL(b, vkBindBufferMemory)(vulkan_bench_handles(b).device, native, range.memory,
+                                         range.memory_offset),
+             0);
+    use(memory, buffer.allocation);
+    CALL(b, vkDestroyBuffer)(vulkan_bench_handles(b).device, native, NULL);
+    CHECK_OK(quire_free(memory, buffer.allocation));
 }
 
-UNIT(vulkan_place, the_caller_binds_an_unbound_image)
+VULKAN_UNIT_EACH(vulkan_place, the_caller_binds_an_unbound_image, i, DEDICATIONS)
 {
-    for (int i = 0; i < DEDICATIONS; i++) {
-        vulkan_bench b;
-        quire_image image;
-        quire_vulkan_range range;
-        quire_allocation_info info;
-        quire_memory *memory = begin(&b, NULL, DEDICATION[i]);
-        VkImage native = native_image(&b);
-        const quire_vulkan_object_options options = {.unbound = true, .info = &info};
-        CHECK_OK(quire_vulkan_image_place(memory, native, &options, &image));
-        CHECK(!is_bound(&b, QI_VULKAN_NUMBER(native)));
-        CHECK_EQ(info.dedicated, i != 0);
-        CHECK_OK(quire_vulkan_get_range(memory, image.allocation, &range));
-        CHECK_EQ(CALL(&b, vkBindImageMemory)(vulkan_bench_handles(&b).device, native, range.memory,
-                                             range.memory_offset),
-                 0);
-        CALL(&b, vkDestroyImage)(vulkan_bench_handles(&b).device, native, NULL);
-        CHECK_OK(quire_free(memory, image.allocation));
-        vulkan_bench_end(&b);
-    }
+    quire_image image;
+    quire_vulkan_range range;
+    quire_allocation_info info;
+    quire_memory *memory = begin(b, NULL, DEDICATION[i]);
+    VkImage native = native_image(b);
+    const quire_vulkan_object_options options = {.unbound = true, .info = &info};
+    CHECK_OK(quire_vulkan_image_place(memory, native, &options, &image));
+    CHECK(!is_bound(b, QI_VULKAN_NUMBER(native)));
+    CHECK_EQ(info.dedicated, i != 0);
+    CHECK_OK(quire_vulkan_get_range(memory, image.allocation, &range));
+    CHECK_EQ(CALL(b, vkBindImageMemory)(vulkan_bench_handles(b).device, native, range.memory,
+                                        range.memory_offset),
+             0);
+    CALL(b, vkDestroyImage)(vulkan_bench_handles(b).device, native, NULL);
+    CHECK_OK(quire_free(memory, image.allocation));
 }
 
-UNIT(vulkan_place, an_object_that_is_never_bound_is_freed_like_others)
+VULKAN_UNIT_EACH(vulkan_place, an_object_that_is_never_bound_is_freed_like_others, i, DEDICATIONS)
 {
-    for (int i = 0; i < DEDICATIONS; i++) {
-        vulkan_bench b;
-        quire_buffer buffer;
-        quire_point point;
-        quire_stream *stream = NULL;
-        quire_memory *memory = begin(&b, NULL, DEDICATION[i]);
-        VkBuffer native = native_buffer(&b);
-        CHECK_OK(quire_stream_create(b.device, NULL, &stream));
-        const quire_vulkan_object_options options = {
-            .create_info = &BUFFER, .unbound = true, .name = "unbound", .stream = stream};
-        CHECK_OK(quire_vulkan_buffer_place(memory, native, &options, &buffer));
-        CHECK_OK(quire_free_on_stream(memory, buffer.allocation, stream));
-        CHECK_OK(quire_vulkan_buffer_place(memory, native, &options, &buffer));
-        CHECK_OK(quire_free(memory, buffer.allocation));
-        CHECK(!is_bound(&b, QI_VULKAN_NUMBER(native)));
-        CALL(&b, vkDestroyBuffer)(vulkan_bench_handles(&b).device, native, NULL);
-        CHECK_OK(quire_stream_mark(stream, &point));
-        CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
-        CHECK_OK(quire_collect(memory, NULL));
-        CHECK_OK(quire_stream_destroy(&stream));
-        vulkan_bench_end(&b);
-    }
+    quire_buffer buffer;
+    quire_point point;
+    quire_stream *stream = NULL;
+    quire_memory *memory = begin(b, NULL, DEDICATION[i]);
+    VkBuffer native = native_buffer(b);
+    CHECK_OK(quire_stream_create(b->device, NULL, &stream));
+    const quire_vulkan_object_options options = {
+        .create_info = &BUFFER, .unbound = true, .name = "unbound", .stream = stream};
+    CHECK_OK(quire_vulkan_buffer_place(memory, native, &options, &buffer));
+    CHECK_OK(quire_free_on_stream(memory, buffer.allocation, stream));
+    CHECK_OK(quire_vulkan_buffer_place(memory, native, &options, &buffer));
+    CHECK_OK(quire_free(memory, buffer.allocation));
+    CHECK(!is_bound(b, QI_VULKAN_NUMBER(native)));
+    CALL(b, vkDestroyBuffer)(vulkan_bench_handles(b).device, native, NULL);
+    CHECK_OK(quire_stream_mark(stream, &point));
+    CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
+    CHECK_OK(quire_collect(memory, NULL));
+    CHECK_OK(quire_stream_destroy(&stream));
 }
 
 VULKAN_UNIT_IN(vulkan_place, an_unbound_object_that_finds_no_room_stays_the_callers,

@@ -598,29 +598,25 @@ VULKAN_UNIT_IN(vulkan_sparse, an_object_is_not_made_so_and_nothing_of_it_goes_to
 }
 
 /* Its pages are destroyed with the next page after the change is complete, or with the device. */
-UNIT(vulkan_sparse, a_memory_that_must_go_leaves_it_to_the_device)
+VULKAN_UNIT_EACH(vulkan_sparse, a_memory_that_must_go_leaves_it_to_the_device, heals, 2)
 {
-    for (int heals = 0; heals < 2; heals++) {
-        vulkan_bench b;
-        quire_memory *memory = begin_late(&b), *other = NULL;
-        quire_allocation made;
-        CHECK_OK(quire_memory_create(b.device, &LOCAL, &other));
-        CHECK_OK(quire_allocate(other, &(quire_allocation_options){.size = 1}, &made));
-        quire_vulkan_sparse *sparse = make(memory, &PARTIAL);
-        vulkan_bench_stop_waits(&b);
-        CHECK_FAILS(quire_vulkan_sparse_bind(sparse, 0, 3 * BLOCK), UNKNOWN);
-        quire_memory_destroy_all(&memory);
-        CHECK_EQ(fv_live(b.driver, FV_BUFFER), 1);
-        CHECK_EQ(fv_live(b.driver, FV_FENCE), 1);
-        uint64_t pages = fv_live(b.driver, FV_MEMORY);
-        if (heals)
-            fv_heal(b.driver);
-        quire_memory_destroy_all(&other);
-        CHECK_EQ(fv_live(b.driver, FV_MEMORY), heals ? 0 : pages);
-        CHECK_EQ(fv_live(b.driver, FV_FENCE), !heals);
-        CHECK_OK(quire_device_destroy(&b.device));
-        vulkan_bench_end(&b);
-    }
+    quire_memory *memory = begin_late(b), *other = NULL;
+    quire_allocation made;
+    CHECK_OK(quire_memory_create(b->device, &LOCAL, &other));
+    CHECK_OK(quire_allocate(other, &(quire_allocation_options){.size = 1}, &made));
+    quire_vulkan_sparse *sparse = make(memory, &PARTIAL);
+    vulkan_bench_stop_waits(b);
+    CHECK_FAILS(quire_vulkan_sparse_bind(sparse, 0, 3 * BLOCK), UNKNOWN);
+    quire_memory_destroy_all(&memory);
+    CHECK_EQ(fv_live(b->driver, FV_BUFFER), 1);
+    CHECK_EQ(fv_live(b->driver, FV_FENCE), 1);
+    uint64_t pages = fv_live(b->driver, FV_MEMORY);
+    if (heals)
+        fv_heal(b->driver);
+    quire_memory_destroy_all(&other);
+    CHECK_EQ(fv_live(b->driver, FV_MEMORY), heals ? 0 : pages);
+    CHECK_EQ(fv_live(b->driver, FV_FENCE), !heals);
+    CHECK_OK(quire_device_destroy(&b->device));
 }
 
 VULKAN_UNIT_IN(vulkan_sparse, of_a_lost_device_nothing_is_waited_for, begin_late(b))
