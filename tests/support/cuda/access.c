@@ -109,14 +109,11 @@ qi_cu_result fc_MemSetAccess(qi_cu_ptr pointer, size_t size, const qi_cu_access_
                              size_t count)
 {
     qi_cu_result result = fc_enter_virtual(FC_CALL_MemSetAccess);
-    if (!result && (!desc || !count || !is_mapped(pointer, size)))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!desc || !count || !is_mapped(pointer, size), INVALID_VALUE);
     for (size_t i = 0; !result && i < count; i++)
         result = check_desc(&desc[i], pointer, size);
-    if (!result && is_inaccessible(fc_span_at(pointer)->memory))
-        result = QI_CUDA_ERROR_UNKNOWN;
-    if (!result && fc_is_busy())
-        result = QI_CUDA_ERROR_NOT_READY;
+    FC_REFUSE_IF(is_inaccessible(fc_span_at(pointer)->memory), UNKNOWN);
+    FC_REFUSE_IF(fc_is_busy(), NOT_READY);
     for (uint32_t i = fc_span_search(pointer);
          !result && i < fc.span_count && fc.spans[i]->base < pointer + size; i++)
         set(fc.spans[i], desc, count);
@@ -140,13 +137,12 @@ qi_cu_result fc_MemGetAccess(unsigned long long *flags, const qi_cu_location *lo
 {
     qi_cu_result result = fc_enter_virtual(FC_CALL_MemGetAccess);
     fc_span *span = result ? NULL : fc_span_at(pointer);
-    if (!result && (!flags || !location || !span || span->kind != FC_MAPPING))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
-    if (!result && location->type == QI_CU_MEM_LOCATION_TYPE_DEVICE && !fc_is_device(location->id))
-        result = QI_CUDA_ERROR_INVALID_DEVICE;
-    if (!result && (location->type < QI_CU_MEM_LOCATION_TYPE_DEVICE ||
-                    location->type > QI_CU_MEM_LOCATION_TYPE_HOST_NUMA))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!flags || !location || !span || span->kind != FC_MAPPING, INVALID_VALUE);
+    FC_REFUSE_IF(location->type == QI_CU_MEM_LOCATION_TYPE_DEVICE && !fc_is_device(location->id),
+                 INVALID_DEVICE);
+    FC_REFUSE_IF(location->type < QI_CU_MEM_LOCATION_TYPE_DEVICE ||
+                     location->type > QI_CU_MEM_LOCATION_TYPE_HOST_NUMA,
+                 INVALID_VALUE);
     if (!result) {
         const fc_access *access = &span->access;
         bool host = location->type != QI_CU_MEM_LOCATION_TYPE_DEVICE;

@@ -204,8 +204,7 @@ qi_cu_result fc_Array3DCreate_v2(qi_cu_array *out, const qi_cu_array3d_descripto
     qi_cu_result result;
     fc_array *array;
     fc_context *context = fc_enter_context(FC_CALL_Array3DCreate_v2, &result);
-    if (!result && !out)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!out, INVALID_VALUE);
     if (!result)
         result = make(context, FC_ARRAY, desc, 1, &array);
     if (!result)
@@ -219,8 +218,7 @@ qi_cu_result fc_MipmappedArrayCreate(qi_cu_mipmap *out, const qi_cu_array3d_desc
     qi_cu_result result;
     fc_array *array;
     fc_context *context = fc_enter_context(FC_CALL_MipmappedArrayCreate, &result);
-    if (!result && !out)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!out, INVALID_VALUE);
     if (!result)
         result = make(context, FC_MIPMAP, desc, levels, &array);
     if (!result)
@@ -243,8 +241,7 @@ qi_cu_result fc_Array3DGetDescriptor_v2(qi_cu_array3d_descriptor *desc, qi_cu_ar
     qi_cu_result result;
     (void)fc_enter_context(FC_CALL_Array3DGetDescriptor_v2, &result);
     fc_array *array = find(FC_CALL_Array3DGetDescriptor_v2, FC_ARRAY, FC_NUMBER(handle), &result);
-    if (!result && !desc)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!desc, INVALID_VALUE);
     if (!result)
         *desc = array->desc;
     return fc_leave(result);
@@ -281,8 +278,7 @@ qi_cu_result fc_MipmappedArrayGetLevel(qi_cu_array *out, qi_cu_mipmap handle, un
     qi_cu_result result;
     (void)fc_enter_context(FC_CALL_MipmappedArrayGetLevel, &result);
     fc_array *mipmap = find(FC_CALL_MipmappedArrayGetLevel, FC_MIPMAP, FC_NUMBER(handle), &result);
-    if (!result && (!out || level >= mipmap->levels))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!out || level >= mipmap->levels, INVALID_VALUE);
     if (!result)
         *out = FC_HANDLE(qi_cu_array, &level_of(mipmap, level)->object);
     return fc_leave(result);

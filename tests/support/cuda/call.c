@@ -290,8 +290,7 @@ qi_cu_result fc_enter(fc_call call)
     if (CODES[call] && !ENDS[call])
         fc.fallible_calls++;
     qi_cu_result result = state_of(call);
-    if (!result && !fc_capture_permits(call))
-        result = QI_CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    FC_REFUSE_IF(!fc_capture_permits(call), STREAM_CAPTURE_UNSUPPORTED);
     return result ? result : fault_of(call);
 }
 

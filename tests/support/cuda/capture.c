@@ -172,8 +172,7 @@ qi_cu_result fc_capture_check_wait(fc_call call, const fc_context *context, qi_c
     fc_stream *stream = capturing(call, context, handle);
     if (stream)
         stream->is_broken = true;
-    if (!result && (stream || !fc_capture_permits_unsafe()))
-        result = QI_CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    FC_REFUSE_IF(stream || !fc_capture_permits_unsafe(), STREAM_CAPTURE_UNSUPPORTED);
     return result;
 }
 
@@ -201,10 +200,8 @@ qi_cu_result fc_StreamBeginCapture_v2(qi_cu_stream handle, qi_cu_capture_mode mo
 {
     qi_cu_result result;
     fc_stream *stream = enter(FC_CALL_StreamBeginCapture_v2, handle, &result);
-    if (!result && mode > RELAXED)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
-    if (!result && stream->is_capturing)
-        result = QI_CUDA_ERROR_ILLEGAL_STATE;
+    FC_REFUSE_IF(mode > RELAXED, INVALID_VALUE);
+    FC_REFUSE_IF(stream->is_capturing, ILLEGAL_STATE);
     if (!result) {
         stream->is_capturing = true;
         stream->is_broken = false;
@@ -218,12 +215,10 @@ qi_cu_result fc_StreamEndCapture(qi_cu_stream handle, qi_cu_graph *graph)
 {
     qi_cu_result result;
     fc_stream *stream = enter(FC_CALL_StreamEndCapture, handle, &result);
-    if (!result && !graph)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
-    if (!result && !stream->is_capturing)
-        result = QI_CUDA_ERROR_ILLEGAL_STATE;
-    if (!result && stream->mode != RELAXED && stream->thread != fc_thread())
-        result = QI_CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+    FC_REFUSE_IF(!graph, INVALID_VALUE);
+    FC_REFUSE_IF(!stream->is_capturing, ILLEGAL_STATE);
+    FC_REFUSE_IF(stream->mode != RELAXED && stream->thread != fc_thread(),
+                 STREAM_CAPTURE_WRONG_THREAD);
     if (!result) {
         stream->is_capturing = false;
         *graph = NULL;
@@ -237,14 +232,12 @@ qi_cu_result fc_StreamIsCapturing(qi_cu_stream handle, qi_cu_capture_status *sta
     qi_cu_result result;
     const fc_context *context = fc_enter_context(FC_CALL_StreamIsCapturing, &result);
     const fc_stream *stream = NULL;
-    if (!result && !status)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!status, INVALID_VALUE);
     if (!result && fc_is_legacy(handle))
         result = any_captures(context, true, false) ? QI_CUDA_ERROR_STREAM_CAPTURE_IMPLICIT : 0;
     else if (!result)
         stream = fc_stream_find(FC_CALL_StreamIsCapturing, context, handle);
-    if (!result && !fc_is_legacy(handle) && !stream)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!fc_is_legacy(handle) && !stream, INVALID_VALUE);
     if (!result)
         *status = !stream || !stream->is_capturing ? QI_CU_STREAM_CAPTURE_STATUS_NONE
                   : stream->is_broken              ? QI_CU_STREAM_CAPTURE_STATUS_INVALIDATED
@@ -255,8 +248,7 @@ qi_cu_result fc_StreamIsCapturing(qi_cu_stream handle, qi_cu_capture_status *sta
 qi_cu_result fc_ThreadExchangeStreamCaptureMode(qi_cu_capture_mode *mode)
 {
     qi_cu_result result = fc_enter(FC_CALL_ThreadExchangeStreamCaptureMode);
-    if (!result && (!mode || *mode > RELAXED))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!mode || *mode > RELAXED, INVALID_VALUE);
     if (!result) {
         qi_cu_capture_mode before = *mode_of_thread();
         *mode_of_thread() = *mode;

@@ -89,8 +89,7 @@ fc_context *fc_enter_context(fc_call call, qi_cu_result *result)
 qi_cu_result fc_CtxGetCurrent(qi_cu_context *context)
 {
     qi_cu_result result = fc_enter(FC_CALL_CtxGetCurrent);
-    if (!result && !context)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!context, INVALID_VALUE);
     if (!result)
         *context = (qi_cu_context)(uintptr_t)top();
     return fc_leave(result);
@@ -100,10 +99,9 @@ qi_cu_result fc_CtxPushCurrent_v2(qi_cu_context handle)
 {
     qi_cu_result result = fc_enter(FC_CALL_CtxPushCurrent_v2);
     stack *s = own();
-    if (!result && !fc_object_find(FC_CALL_CtxPushCurrent_v2, FC_CONTEXT, FC_NUMBER(handle)))
-        result = QI_CUDA_ERROR_INVALID_CONTEXT;
-    if (!result && s->depth == DEPTH)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!fc_object_find(FC_CALL_CtxPushCurrent_v2, FC_CONTEXT, FC_NUMBER(handle)),
+                 INVALID_CONTEXT);
+    FC_REFUSE_IF(s->depth == DEPTH, INVALID_VALUE);
     if (!result)
         s->contexts[s->depth++] = FC_NUMBER(handle);
     return fc_leave(result);
@@ -113,8 +111,7 @@ qi_cu_result fc_CtxPopCurrent_v2(qi_cu_context *context)
 {
     qi_cu_result result = fc_enter(FC_CALL_CtxPopCurrent_v2);
     stack *s = own();
-    if (!result && !s->depth)
-        result = QI_CUDA_ERROR_INVALID_CONTEXT;
+    FC_REFUSE_IF(!s->depth, INVALID_CONTEXT);
     if (!result) {
         s->depth--;
         if (context)
@@ -127,8 +124,8 @@ qi_cu_result fc_CtxSetCurrent(qi_cu_context handle)
 {
     qi_cu_result result = fc_enter(FC_CALL_CtxSetCurrent);
     stack *s = own();
-    if (!result && handle && !fc_object_find(FC_CALL_CtxSetCurrent, FC_CONTEXT, FC_NUMBER(handle)))
-        result = QI_CUDA_ERROR_INVALID_CONTEXT;
+    FC_REFUSE_IF(handle && !fc_object_find(FC_CALL_CtxSetCurrent, FC_CONTEXT, FC_NUMBER(handle)),
+                 INVALID_CONTEXT);
     if (!result) { /* replaces the topmost one */
         s->depth -= s->depth > 0;
         if (handle)
@@ -141,8 +138,7 @@ qi_cu_result fc_CtxGetDevice(qi_cu_device *device)
 {
     qi_cu_result result;
     fc_context *context = fc_enter_context(FC_CALL_CtxGetDevice, &result);
-    if (!result && !device)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!device, INVALID_VALUE);
     if (!result)
         *device = context->device;
     return fc_leave(result);
@@ -214,10 +210,8 @@ void fc_primary_release(fc_context *context, fc_call call)
 qi_cu_result fc_DevicePrimaryCtxRetain(qi_cu_context *out, qi_cu_device device)
 {
     qi_cu_result result = fc_enter(FC_CALL_DevicePrimaryCtxRetain);
-    if (!result && !fc_is_device(device))
-        result = QI_CUDA_ERROR_INVALID_DEVICE;
-    if (!result && !out)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!fc_is_device(device), INVALID_DEVICE);
+    FC_REFUSE_IF(!out, INVALID_VALUE);
     if (!result)
         *out = FC_HANDLE(qi_cu_context, &fc_primary_retain(device)->object);
     return fc_leave(result);
@@ -226,8 +220,7 @@ qi_cu_result fc_DevicePrimaryCtxRetain(qi_cu_context *out, qi_cu_device device)
 qi_cu_result fc_DevicePrimaryCtxRelease_v2(qi_cu_device device)
 {
     qi_cu_result result = fc_enter(FC_CALL_DevicePrimaryCtxRelease_v2);
-    if (!result && !fc_is_device(device))
-        result = QI_CUDA_ERROR_INVALID_DEVICE;
+    FC_REFUSE_IF(!fc_is_device(device), INVALID_DEVICE);
     fc_context *context = result ? NULL : fc_object_peek(FC_CONTEXT, fc.devices[device].primary);
     if (!result && !context) {
         fc_say("fc-primary", FC_CALL_DevicePrimaryCtxRelease_v2, "it is not retained");
@@ -241,10 +234,8 @@ qi_cu_result fc_DevicePrimaryCtxRelease_v2(qi_cu_device device)
 qi_cu_result fc_DevicePrimaryCtxGetState(qi_cu_device device, unsigned int *flags, int *active)
 {
     qi_cu_result result = fc_enter(FC_CALL_DevicePrimaryCtxGetState);
-    if (!result && !fc_is_device(device))
-        result = QI_CUDA_ERROR_INVALID_DEVICE;
-    if (!result && (!flags || !active))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!fc_is_device(device), INVALID_DEVICE);
+    FC_REFUSE_IF(!flags || !active, INVALID_VALUE);
     if (!result) {
         *flags = 0;
         *active = fc.devices[device].primary != 0;
@@ -256,10 +247,9 @@ qi_cu_result fc_CtxCreate_v2(qi_cu_context *out, unsigned int flags, qi_cu_devic
 {
     qi_cu_result result = fc_enter(FC_CALL_CtxCreate_v2);
     stack *s = own();
-    if (!result && !fc_is_device(device))
-        result = QI_CUDA_ERROR_INVALID_DEVICE;
-    if (!result && (!out || flags > MAX_FLAGS || (flags & SCHEDULES) > 4 || s->depth == DEPTH))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!fc_is_device(device), INVALID_DEVICE);
+    FC_REFUSE_IF(!out || flags > MAX_FLAGS || (flags & SCHEDULES) > 4 || s->depth == DEPTH,
+                 INVALID_VALUE);
     if (!result) {
         fc_context *context = begin(device);
         s->contexts[s->depth++] = context->object.handle;
@@ -274,8 +264,7 @@ qi_cu_result fc_CtxDestroy_v2(qi_cu_context handle)
     stack *s = own();
     fc_context *context =
         result ? NULL : fc_object_find(FC_CALL_CtxDestroy_v2, FC_CONTEXT, FC_NUMBER(handle));
-    if (!result && (!context || context->retained || context->primary))
-        result = QI_CUDA_ERROR_INVALID_CONTEXT;
+    FC_REFUSE_IF(!context || context->retained || context->primary, INVALID_CONTEXT);
     if (!result) {
         s->depth -= top() == context->object.handle;
         fc_context_end(context, FC_CALL_CtxDestroy_v2);
@@ -293,10 +282,8 @@ static bool can_access(int device, int peer)
 qi_cu_result fc_DeviceCanAccessPeer(int *can, qi_cu_device device, qi_cu_device peer)
 {
     qi_cu_result result = fc_enter(FC_CALL_DeviceCanAccessPeer);
-    if (!result && (!fc_is_device(device) || !fc_is_device(peer)))
-        result = QI_CUDA_ERROR_INVALID_DEVICE;
-    if (!result && !can)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!fc_is_device(device) || !fc_is_device(peer), INVALID_DEVICE);
+    FC_REFUSE_IF(!can, INVALID_VALUE);
     if (!result)
         *can = can_access(device, peer);
     return fc_leave(result);

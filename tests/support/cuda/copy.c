@@ -298,11 +298,10 @@ static qi_cu_result fill(fc_call call, const fc_fill *what, qi_cu_stream stream,
 {
     qi_cu_result result;
     fc_context *context = fc_enter_context(call, &result);
-    if (!result && !fc_line_of(call, context, stream))
-        result = QI_CUDA_ERROR_INVALID_HANDLE;
-    if (!result && (what->to % what->width || what->count > UINT64_MAX / what->width ||
-                    !fc_may_reach(what->to, what->count * what->width, context->device, true)))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!fc_line_of(call, context, stream), INVALID_HANDLE);
+    FC_REFUSE_IF(what->to % what->width || what->count > UINT64_MAX / what->width ||
+                     !fc_may_reach(what->to, what->count * what->width, context->device, true),
+                 INVALID_VALUE);
     if (!result && what->count)
         result =
             fc_queue(context, stream, &(fc_work){.call = call, .run = run_fill, .fill = *what});

@@ -11,8 +11,7 @@ static qi_cu_result copy(fc_call call, const qi_cu_memcpy3d *what, qi_cu_stream 
 {
     qi_cu_result result;
     fc_context *context = fc_enter_context(call, &result);
-    if (!result && !what)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!what, INVALID_VALUE);
     if (!result)
         result = fc_copy(context, call, what, context->device, context->device, stream, waits);
     return fc_leave(result);
@@ -115,8 +114,7 @@ static qi_cu_result copy_peer(fc_call call, const peer_copy *what, qi_cu_stream 
         result ? NULL : fc_object_find(call, FC_CONTEXT, FC_NUMBER(what->to_context));
     const fc_context *from =
         result ? NULL : fc_object_find(call, FC_CONTEXT, FC_NUMBER(what->from_context));
-    if (!result && (!to || !from))
-        result = QI_CUDA_ERROR_INVALID_CONTEXT;
+    FC_REFUSE_IF(!to || !from, INVALID_CONTEXT);
     qi_cu_memcpy3d row = fc_row(DEVICE, NULL, what->to, DEVICE, NULL, what->from, what->size);
     if (!result)
         result = fc_copy(context, call, &row, to->device, from->device, stream, waits);

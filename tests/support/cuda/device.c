@@ -10,14 +10,12 @@
 qi_cu_result fc_Init(unsigned int flags)
 {
     qi_cu_result result = fc_enter(FC_CALL_Init);
-    if (!result && flags)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(flags, INVALID_VALUE);
     if (!result && fc.initialized && fc.process != getpid())
         result = QI_CUDA_ERROR_NOT_INITIALIZED; /* an initialisation before a fork does not count */
     if (!result)
         result = fc.options.no_init;
-    if (!result && !fc.device_count)
-        result = QI_CUDA_ERROR_NO_DEVICE;
+    FC_REFUSE_IF(!fc.device_count, NO_DEVICE);
     if (!result) {
         fc.initialized = true;
         fc.process = getpid();
@@ -28,8 +26,7 @@ qi_cu_result fc_Init(unsigned int flags)
 qi_cu_result fc_DriverGetVersion(int *version)
 {
     qi_cu_result result = fc_enter(FC_CALL_DriverGetVersion);
-    if (!result && !version)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!version, INVALID_VALUE);
     if (!result)
         *version = fc.options.version;
     return fc_leave(result);
@@ -57,8 +54,7 @@ static const char *name_of(qi_cu_result error)
 qi_cu_result fc_GetErrorName(qi_cu_result error, const char **name)
 {
     qi_cu_result result = fc_enter(FC_CALL_GetErrorName);
-    if (!result && (!name || !name_of(error)))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!name || !name_of(error), INVALID_VALUE);
     if (name)
         *name = result ? NULL : name_of(error);
     return fc_leave(result);
@@ -68,8 +64,7 @@ qi_cu_result fc_GetErrorName(qi_cu_result error, const char **name)
 qi_cu_result fc_GetErrorString(qi_cu_result error, const char **text)
 {
     qi_cu_result result = fc_enter(FC_CALL_GetErrorString);
-    if (!result && (!text || !name_of(error)))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!text || !name_of(error), INVALID_VALUE);
     if (text)
         *text = result ? NULL : name_of(error) + strlen("CUDA_");
     return fc_leave(result);
@@ -80,8 +75,7 @@ qi_cu_result fc_GetErrorString(qi_cu_result error, const char **text)
 qi_cu_result fc_DeviceGetCount(int *count)
 {
     qi_cu_result result = fc_enter(FC_CALL_DeviceGetCount);
-    if (!result && !count)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!count, INVALID_VALUE);
     if (!result)
         *count = fc.device_count;
     return fc_leave(result);
@@ -90,10 +84,8 @@ qi_cu_result fc_DeviceGetCount(int *count)
 qi_cu_result fc_DeviceGet(qi_cu_device *device, int ordinal)
 {
     qi_cu_result result = fc_enter(FC_CALL_DeviceGet);
-    if (!result && !device)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
-    if (!result && !fc_is_device(ordinal))
-        result = QI_CUDA_ERROR_INVALID_DEVICE;
+    FC_REFUSE_IF(!device, INVALID_VALUE);
+    FC_REFUSE_IF(!fc_is_device(ordinal), INVALID_DEVICE);
     if (!result)
         *device = ordinal;
     return fc_leave(result);
@@ -103,16 +95,14 @@ qi_cu_result fc_DeviceGet(qi_cu_device *device, int ordinal)
 static qi_cu_result enter_about(fc_call call, qi_cu_device device, const void *out)
 {
     qi_cu_result result = fc_enter(call);
-    if (!result && !out)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!out, INVALID_VALUE);
     return result || fc_is_device(device) ? result : QI_CUDA_ERROR_INVALID_DEVICE;
 }
 
 qi_cu_result fc_DeviceGetName(char *name, int size, qi_cu_device device)
 {
     qi_cu_result result = enter_about(FC_CALL_DeviceGetName, device, name);
-    if (!result && size <= 0)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(size <= 0, INVALID_VALUE);
     if (!result)
         snprintf(name, (size_t)size, "fake %s", fc.devices[device].model.name);
     return fc_leave(result);

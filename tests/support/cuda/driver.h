@@ -128,6 +128,13 @@ bool fc_is_device(int device);
 qi_cu_result fc_enter(fc_call call);
 qi_cu_result fc_leave(qi_cu_result result);
 
+/* Refuses the call, whose `result` is good so far, with a code without QI_CUDA_ERROR_. */
+#define FC_REFUSE_IF(condition, code)                                                              \
+    do {                                                                                           \
+        if (!result && (condition))                                                                \
+            result = QI_CUDA_ERROR_##code;                                                         \
+    } while (0)
+
 const char *fc_call_name(fc_call call);
 fc_call fc_call_named(const char *function); /* FC_CALL_COUNT if there is none */
 bool fc_is_hidden(fc_call call);

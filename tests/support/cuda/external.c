@@ -45,8 +45,7 @@ qi_cu_result fc_ImportExternalMemory(qi_cu_external *out, const qi_cu_external_d
 {
     qi_cu_result result;
     fc_context *context = fc_enter_context(FC_CALL_ImportExternalMemory, &result);
-    if (!result && (!out || !desc))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!out || !desc, INVALID_VALUE);
     if (!result)
         result = check(desc);
     if (!result) {
@@ -96,8 +95,7 @@ qi_cu_result fc_ExternalMemoryGetMappedBuffer(qi_cu_ptr *pointer, qi_cu_external
     fc_external *external = result ? NULL
                                    : fc_object_find(FC_CALL_ExternalMemoryGetMappedBuffer,
                                                     FC_EXTERNAL, FC_NUMBER(handle));
-    if (!result && !external)
-        result = QI_CUDA_ERROR_INVALID_HANDLE;
+    FC_REFUSE_IF(!external, INVALID_HANDLE);
     if (!result &&
         (!pointer || !buffer || buffer->flags || !buffer->size || buffer->offset > external->size ||
          buffer->size > external->size - buffer->offset))
@@ -121,8 +119,7 @@ qi_cu_result fc_DestroyExternalMemory(qi_cu_external handle)
     fc_external *external =
         result ? NULL
                : fc_object_find(FC_CALL_DestroyExternalMemory, FC_EXTERNAL, FC_NUMBER(handle));
-    if (!result && !external)
-        result = QI_CUDA_ERROR_INVALID_HANDLE;
+    FC_REFUSE_IF(!external, INVALID_HANDLE);
     if (!result && has_buffers(external))
         fc_say("fc-buffers", FC_CALL_DestroyExternalMemory, "buffers of it are not freed");
     if (!result)

@@ -23,10 +23,8 @@ qi_cu_result fc_GreenCtxCreate(qi_cu_green *out, qi_cu_resources resources, qi_c
                                unsigned int flags)
 {
     qi_cu_result result = fc_enter(FC_CALL_GreenCtxCreate);
-    if (!result && !fc_is_device(device))
-        result = QI_CUDA_ERROR_INVALID_DEVICE;
-    if (!result && (!out || !resources || flags != DEFAULT_STREAM))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!fc_is_device(device), INVALID_DEVICE);
+    FC_REFUSE_IF(!out || !resources || flags != DEFAULT_STREAM, INVALID_VALUE);
     if (!result) {
         fc_context *green = fc_object_new(FC_CONTEXT, sizeof *green);
         green->device = device;
@@ -52,8 +50,7 @@ qi_cu_result fc_CtxFromGreenCtx(qi_cu_context *context, qi_cu_green handle)
 {
     qi_cu_result result = fc_enter(FC_CALL_CtxFromGreenCtx);
     const fc_context *green = find(FC_CALL_CtxFromGreenCtx, handle, &result);
-    if (!result && !context)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!context, INVALID_VALUE);
     if (!result)
         *context = FC_HANDLE(qi_cu_context, &green->object);
     return fc_leave(result);
@@ -65,8 +62,7 @@ qi_cu_result fc_GreenCtxStreamCreate(qi_cu_stream *out, qi_cu_green handle, unsi
     qi_cu_result result = fc_enter(FC_CALL_GreenCtxStreamCreate);
     const fc_context *green = find(FC_CALL_GreenCtxStreamCreate, handle, &result);
     (void)priority;
-    if (!result && (!out || flags != QI_CU_STREAM_NON_BLOCKING))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!out || flags != QI_CU_STREAM_NON_BLOCKING, INVALID_VALUE);
     if (!result) {
         fc_stream *stream = fc_object_new(FC_STREAM, sizeof *stream);
         stream->context = green->object.handle;

@@ -46,10 +46,8 @@ qi_cu_result fc_IpcGetMemHandle(qi_cu_ipc_handle *handle, qi_cu_ptr pointer)
     qi_cu_result result;
     const fc_context *context = fc_enter_context(FC_CALL_IpcGetMemHandle, &result);
     const fc_span *span = result ? NULL : fc_span_at(pointer);
-    if (!result && fc.devices[context->device].model.features & FC_INTEGRATED)
-        result = QI_CUDA_ERROR_NOT_SUPPORTED;
-    if (!result && (!handle || !span || span->kind != FC_ALLOCATION))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(fc.devices[context->device].model.features & FC_INTEGRATED, NOT_SUPPORTED);
+    FC_REFUSE_IF(!handle || !span || span->kind != FC_ALLOCATION, INVALID_VALUE);
     if (!result) {
         ticket of = ticket_of(span);
         memset(handle, 0, sizeof *handle);
@@ -142,8 +140,7 @@ qi_cu_result fc_IpcOpenMemHandle_v2(qi_cu_ptr *pointer, qi_cu_ipc_handle handle,
     ticket of;
     const fc_context *context = fc_enter_context(FC_CALL_IpcOpenMemHandle_v2, &result);
     memcpy(&of, &handle, sizeof of);
-    if (!result && (!pointer || flags != QI_CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!pointer || flags != QI_CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS, INVALID_VALUE);
     if (!result)
         result = open_block(context, &of, pointer);
     return fc_leave(result);
@@ -154,10 +151,8 @@ qi_cu_result fc_IpcCloseMemHandle(qi_cu_ptr pointer)
     qi_cu_result result;
     const fc_context *context = fc_enter_context(FC_CALL_IpcCloseMemHandle, &result);
     fc_span *span = result ? NULL : fc_span_at(pointer);
-    if (!result && (!span || span->kind != FC_OPENED || span->base != pointer))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
-    if (!result && span->context != context->object.handle)
-        result = QI_CUDA_ERROR_INVALID_CONTEXT;
+    FC_REFUSE_IF(!span || span->kind != FC_OPENED || span->base != pointer, INVALID_VALUE);
+    FC_REFUSE_IF(span->context != context->object.handle, INVALID_CONTEXT);
     if (!result && !--span->flags)
         fc_linear_end(FC_CALL_IpcCloseMemHandle, span);
     return fc_leave(result);

@@ -61,8 +61,7 @@ qi_cu_result fc_ModuleLoadData(void **module, const void *text)
 {
     qi_cu_result result;
     (void)fc_enter_context(FC_CALL_ModuleLoadData, &result);
-    if (!result && (!module || !text || strncmp(text, ".version ", 9) != 0))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!module || !text || strncmp(text, ".version ", 9) != 0, INVALID_VALUE);
     if (!result) {
         load(text);
         *module = &module_generation;
@@ -74,10 +73,9 @@ qi_cu_result fc_ModuleGetFunction(void **function, void *module, const char *nam
 {
     qi_cu_result result;
     (void)fc_enter_context(FC_CALL_ModuleGetFunction, &result);
-    if (!result && (!function || !name))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
-    if (!result && (module != &module_generation || module_generation != fc.generation))
-        result = QI_CUDA_ERROR_INVALID_HANDLE;
+    FC_REFUSE_IF(!function || !name, INVALID_VALUE);
+    FC_REFUSE_IF(module != &module_generation || module_generation != fc.generation,
+                 INVALID_HANDLE);
     if (result)
         return fc_leave(result);
     result = QI_CUDA_ERROR_NOT_FOUND;
@@ -99,10 +97,8 @@ qi_cu_result fc_LaunchKernel(void *function, unsigned int grid_x, unsigned int g
     const fc_kernel *kernel = function;
     bool is_empty = !grid_x || !grid_y || !grid_z || !block_x || !block_y || !block_z;
     (void)shared;
-    if (!result && !is_loaded(kernel))
-        result = QI_CUDA_ERROR_INVALID_HANDLE;
-    if (!result && (is_empty || !parameters || extra))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!is_loaded(kernel), INVALID_HANDLE);
+    FC_REFUSE_IF(is_empty || !parameters || extra, INVALID_VALUE);
     if (!result)
         result = fc_queue(context, stream,
                           &(fc_work){.call = FC_CALL_LaunchKernel,

@@ -60,11 +60,9 @@ qi_cu_result fc_MemAlloc_v2(qi_cu_ptr *pointer, size_t size)
 {
     qi_cu_result result;
     fc_context *context = fc_enter_context(FC_CALL_MemAlloc_v2, &result);
-    if (!result && (!pointer || !size))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!pointer || !size, INVALID_VALUE);
     fc_span *span = result ? NULL : fc_linear_new(context, FC_ALLOCATION, size);
-    if (!result && !span)
-        result = QI_CUDA_ERROR_OUT_OF_MEMORY;
+    FC_REFUSE_IF(!span, OUT_OF_MEMORY);
     if (!result)
         *pointer = span->base;
     return fc_leave(result);
@@ -76,11 +74,10 @@ qi_cu_result fc_MemFree_v2(qi_cu_ptr pointer)
     qi_cu_result result;
     (void)fc_enter_context(FC_CALL_MemFree_v2, &result);
     fc_span *span = result ? NULL : fc_span_at(pointer);
-    if (!result && pointer &&
-        (!span || span->base != pointer ||
-         (span->kind != FC_ALLOCATION && span->kind != FC_POOLED && span->kind != FC_MANAGED &&
-          span->kind != FC_BUFFER)))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(pointer && (!span || span->base != pointer ||
+                             (span->kind != FC_ALLOCATION && span->kind != FC_POOLED &&
+                              span->kind != FC_MANAGED && span->kind != FC_BUFFER)),
+                 INVALID_VALUE);
     if (!result && pointer)
         fc_linear_end(FC_CALL_MemFree_v2, span);
     return fc_leave(result);
@@ -90,8 +87,7 @@ qi_cu_result fc_MemGetInfo_v2(size_t *free_bytes, size_t *total)
 {
     qi_cu_result result;
     fc_context *context = fc_enter_context(FC_CALL_MemGetInfo_v2, &result);
-    if (!result && (!free_bytes || !total))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!free_bytes || !total, INVALID_VALUE);
     if (!result) {
         uint64_t capacity = fc_capacity_of(context->device);
         uint64_t used = fc_usage_at(context->device)->bytes;
@@ -124,11 +120,9 @@ qi_cu_result fc_MemHostAlloc(void **pointer, size_t size, unsigned int flags)
 {
     qi_cu_result result;
     fc_context *context = fc_enter_context(FC_CALL_MemHostAlloc, &result);
-    if (!result && (!pointer || !size || flags > MAX_ALLOC_FLAGS))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!pointer || !size || flags > MAX_ALLOC_FLAGS, INVALID_VALUE);
     fc_span *span = result ? NULL : take_host(context, FC_PINNED, size);
-    if (!result && !span)
-        result = QI_CUDA_ERROR_OUT_OF_MEMORY;
+    FC_REFUSE_IF(!span, OUT_OF_MEMORY);
     if (!result) {
         span->flags = flags;
         *pointer = (void *)(uintptr_t)span->base;
@@ -141,8 +135,8 @@ qi_cu_result fc_MemFreeHost(void *pointer)
     qi_cu_result result;
     (void)fc_enter_context(FC_CALL_MemFreeHost, &result);
     fc_span *span = result ? NULL : fc_span_at((uintptr_t)pointer);
-    if (!result && (!span || span->kind != FC_PINNED || span->base != (uintptr_t)pointer))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!span || span->kind != FC_PINNED || span->base != (uintptr_t)pointer,
+                 INVALID_VALUE);
     if (!result && fc_work_touches(span->base, span->size))
         fc_say("fc-in-use", FC_CALL_MemFreeHost, "work that is not done uses %p", pointer);
     if (!result) {
@@ -211,14 +205,12 @@ qi_cu_result fc_MemAllocManaged(qi_cu_ptr *pointer, size_t size, unsigned int fl
 {
     qi_cu_result result;
     fc_context *context = fc_enter_context(FC_CALL_MemAllocManaged, &result);
-    if (!result && !(fc.devices[context->device].model.features & FC_MANAGED_MEMORY))
-        result = QI_CUDA_ERROR_NOT_SUPPORTED;
+    FC_REFUSE_IF(!(fc.devices[context->device].model.features & FC_MANAGED_MEMORY), NOT_SUPPORTED);
     if (!result &&
         (!pointer || !size || (flags != QI_CU_MEM_ATTACH_GLOBAL && flags != QI_CU_MEM_ATTACH_HOST)))
         result = QI_CUDA_ERROR_INVALID_VALUE;
     fc_span *span = result ? NULL : take_host(context, FC_MANAGED, size);
-    if (!result && !span)
-        result = QI_CUDA_ERROR_OUT_OF_MEMORY;
+    FC_REFUSE_IF(!span, OUT_OF_MEMORY);
     if (!result)
         *pointer = span->base;
     return fc_leave(result);

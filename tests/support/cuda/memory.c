@@ -83,8 +83,7 @@ fc_memory *fc_memory_find(fc_call call, qi_cu_handle handle)
 qi_cu_result fc_enter_virtual(fc_call call)
 {
     qi_cu_result result = fc_enter(call);
-    if (!result && fc.options.flags & FC_NEEDS_CONTEXT && !fc_context_peek())
-        result = QI_CUDA_ERROR_INVALID_CONTEXT;
+    FC_REFUSE_IF(fc.options.flags & FC_NEEDS_CONTEXT && !fc_context_peek(), INVALID_CONTEXT);
     return result;
 }
 
@@ -125,12 +124,10 @@ qi_cu_result fc_MemCreate(qi_cu_handle *handle, size_t size, const qi_cu_allocat
                           unsigned long long flags)
 {
     qi_cu_result result = fc_enter_virtual(FC_CALL_MemCreate);
-    if (!result && (!handle || !prop || !size || flags))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!handle || !prop || !size || flags, INVALID_VALUE);
     if (!result)
         result = fc_properties_check(prop);
-    if (!result && size % fc_granularity(prop, false))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(size % fc_granularity(prop, false), INVALID_VALUE);
     if (!result && fc.options.flags & FC_CRASHES_AT_NODE &&
         prop->location.type == QI_CU_MEM_LOCATION_TYPE_HOST_NUMA)
         raise(SIGSEGV);
@@ -143,8 +140,7 @@ qi_cu_result fc_MemRelease(qi_cu_handle handle)
 {
     qi_cu_result result = fc_enter_virtual(FC_CALL_MemRelease);
     fc_memory *memory = result ? NULL : fc_memory_find(FC_CALL_MemRelease, handle);
-    if (!result && !memory)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!memory, INVALID_VALUE);
     if (!result)
         fc_memory_unreference(memory);
     return fc_leave(result);
@@ -156,8 +152,7 @@ qi_cu_result fc_MemGetAllocationPropertiesFromHandle(qi_cu_allocation_prop *prop
     qi_cu_result result = fc_enter_virtual(FC_CALL_MemGetAllocationPropertiesFromHandle);
     fc_memory *memory =
         result ? NULL : fc_memory_find(FC_CALL_MemGetAllocationPropertiesFromHandle, handle);
-    if (!result && (!memory || !prop))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!memory || !prop, INVALID_VALUE);
     if (!result)
         *prop = memory->prop;
     return fc_leave(result);

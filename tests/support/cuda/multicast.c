@@ -107,8 +107,7 @@ qi_cu_result fc_MulticastGetGranularity(size_t *size, const qi_cu_multicast_prop
                                         qi_cu_multicast_granularity option)
 {
     qi_cu_result result = fc_enter_virtual(FC_CALL_MulticastGetGranularity);
-    if (!result && (!size || option > QI_CU_MULTICAST_GRANULARITY_RECOMMENDED))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!size || option > QI_CU_MULTICAST_GRANULARITY_RECOMMENDED, INVALID_VALUE);
     if (!result)
         result = check(prop);
     if (!result)
@@ -164,14 +163,12 @@ static qi_cu_result make(const qi_cu_multicast_prop *prop, qi_cu_handle *handle)
 qi_cu_result fc_MulticastCreate(qi_cu_handle *handle, const qi_cu_multicast_prop *prop)
 {
     qi_cu_result result = fc_enter_virtual(FC_CALL_MulticastCreate);
-    if (!result && !handle)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!handle, INVALID_VALUE);
     if (!result)
         result = check(prop);
     if (!result)
         result = check_types(prop->handleTypes);
-    if (!result && (!prop->size || prop->size % granularity(false)))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!prop->size || prop->size % granularity(false), INVALID_VALUE);
     if (!result)
         result = make(prop, handle);
     return fc_leave(result);
@@ -344,14 +341,12 @@ qi_cu_result fc_MulticastUnbind(qi_cu_handle handle, qi_cu_device device, size_t
     qi_cu_result result = fc_enter_virtual(FC_CALL_MulticastUnbind);
     fc_memory *object;
     fc_multicast *multicast = find(FC_CALL_MulticastUnbind, handle, &object, &result);
-    if (!result && !fc_is_device(device))
-        result = QI_CUDA_ERROR_INVALID_DEVICE;
+    FC_REFUSE_IF(!fc_is_device(device), INVALID_DEVICE);
     binding **at = result ? NULL : &multicast->bindings;
     while (!result && *at &&
            ((*at)->device != device || (*at)->offset != offset || (*at)->size != size))
         at = &(*at)->next;
-    if (!result && !*at)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!*at, INVALID_VALUE);
     if (!result)
         unbind(at);
     return fc_leave(result);

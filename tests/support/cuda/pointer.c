@@ -9,8 +9,7 @@ qi_cu_result fc_MemGetAddressRange_v2(qi_cu_ptr *base, size_t *size, qi_cu_ptr p
 {
     qi_cu_result result = fc_enter(FC_CALL_MemGetAddressRange_v2);
     const fc_span *span = result ? NULL : fc_span_at(pointer);
-    if (!result && !span)
-        result = QI_CUDA_ERROR_NOT_FOUND;
+    FC_REFUSE_IF(!span, NOT_FOUND);
     if (!result && base)
         *base = span->base;
     if (!result && size)

@@ -129,8 +129,7 @@ static qi_cu_result check(const qi_cu_pool_props *props)
 qi_cu_result fc_MemPoolCreate(qi_cu_pool *out, const qi_cu_pool_props *props)
 {
     qi_cu_result result = fc_enter(FC_CALL_MemPoolCreate);
-    if (!result && (!out || !props))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!out || !props, INVALID_VALUE);
     if (!result)
         result = check(props);
     if (!result) {
@@ -147,8 +146,7 @@ qi_cu_result fc_MemPoolDestroy(qi_cu_pool handle)
 {
     qi_cu_result result = fc_enter(FC_CALL_MemPoolDestroy);
     fc_pool *pool = fc_pool_find(FC_CALL_MemPoolDestroy, handle, &result);
-    if (!result && pool->is_default)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(pool->is_default, INVALID_VALUE);
     if (!result) {
         if (fc.devices[pool->device].current_pool == pool->object.handle)
             fc.devices[pool->device].current_pool = 0;
@@ -165,12 +163,9 @@ qi_cu_result fc_MemPoolDestroy(qi_cu_pool handle)
 static qi_cu_result enter_device(fc_call call, qi_cu_device device, const void *out)
 {
     qi_cu_result result = fc_enter(call);
-    if (!result && !fc_is_device(device))
-        result = QI_CUDA_ERROR_INVALID_DEVICE;
-    if (!result && !out)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
-    if (!result && !(fc.devices[device].model.features & FC_POOLS))
-        result = QI_CUDA_ERROR_NOT_SUPPORTED;
+    FC_REFUSE_IF(!fc_is_device(device), INVALID_DEVICE);
+    FC_REFUSE_IF(!out, INVALID_VALUE);
+    FC_REFUSE_IF(!(fc.devices[device].model.features & FC_POOLS), NOT_SUPPORTED);
     return result;
 }
 
@@ -196,8 +191,7 @@ qi_cu_result fc_DeviceSetMemPool(qi_cu_device device, qi_cu_pool handle)
 {
     qi_cu_result result = enter_device(FC_CALL_DeviceSetMemPool, device, handle);
     const fc_pool *pool = fc_pool_find(FC_CALL_DeviceSetMemPool, handle, &result);
-    if (!result && pool->device != device)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(pool->device != device, INVALID_VALUE);
     if (!result)
         fc.devices[device].current_pool = pool->object.handle;
     return fc_leave(result);
@@ -225,8 +219,7 @@ qi_cu_result fc_MemPoolSetAttribute(qi_cu_pool handle, qi_cu_pool_attribute attr
 {
     qi_cu_result result = fc_enter(FC_CALL_MemPoolSetAttribute);
     fc_pool *pool = fc_pool_find(FC_CALL_MemPoolSetAttribute, handle, &result);
-    if (!result && (!value || !attribute || attribute > MAX_ATTRIBUTE))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!value || !attribute || attribute > MAX_ATTRIBUTE, INVALID_VALUE);
     if (!result && attribute < QI_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
         pool->reuses[attribute - 1] = *(const int *)value;
     else if (!result)
@@ -254,8 +247,7 @@ qi_cu_result fc_MemPoolGetAttribute(qi_cu_pool handle, qi_cu_pool_attribute attr
 {
     qi_cu_result result = fc_enter(FC_CALL_MemPoolGetAttribute);
     const fc_pool *pool = fc_pool_find(FC_CALL_MemPoolGetAttribute, handle, &result);
-    if (!result && (!value || !attribute || attribute > MAX_ATTRIBUTE))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!value || !attribute || attribute > MAX_ATTRIBUTE, INVALID_VALUE);
     if (!result && attribute < QI_CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
         *(int *)value = pool->reuses[attribute - 1];
     else if (!result)
@@ -299,12 +291,10 @@ qi_cu_result fc_MemPoolSetAccess(qi_cu_pool handle, const qi_cu_access_desc *lis
 {
     qi_cu_result result = fc_enter(FC_CALL_MemPoolSetAccess);
     fc_pool *pool = fc_pool_find(FC_CALL_MemPoolSetAccess, handle, &result);
-    if (!result && (!list || !count))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!list || !count, INVALID_VALUE);
     for (size_t i = 0; i < count && !result; i++)
         result = check_access(pool, &list[i]);
-    if (!result && fc_is_busy())
-        result = QI_CUDA_ERROR_NOT_READY;
+    FC_REFUSE_IF(fc_is_busy(), NOT_READY);
     for (size_t i = 0; i < count && !result; i++) {
         set_bit(&pool->reads, list[i].location.id, list[i].flags & 1);
         set_bit(&pool->writes, list[i].location.id, list[i].flags >> 1 & 1);
@@ -317,9 +307,9 @@ qi_cu_result fc_MemPoolGetAccess(qi_cu_access_flags *flags, qi_cu_pool handle,
 {
     qi_cu_result result = fc_enter(FC_CALL_MemPoolGetAccess);
     const fc_pool *pool = fc_pool_find(FC_CALL_MemPoolGetAccess, handle, &result);
-    if (!result && (!flags || !location || location->type != QI_CU_MEM_LOCATION_TYPE_DEVICE ||
-                    !fc_is_device(location->id)))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!flags || !location || location->type != QI_CU_MEM_LOCATION_TYPE_DEVICE ||
+                     !fc_is_device(location->id),
+                 INVALID_VALUE);
     if (!result)
         *flags = (pool->reads >> location->id & 1) | (pool->writes >> location->id & 1) << 1;
     return fc_leave(result);

@@ -87,8 +87,7 @@ static qi_cu_result enter_pool(fc_call call, fc_context **context)
 {
     qi_cu_result result;
     *context = fc_enter_context(call, &result);
-    if (!result && !(fc.devices[(*context)->device].model.features & FC_POOLS))
-        result = QI_CUDA_ERROR_NOT_SUPPORTED;
+    FC_REFUSE_IF(!(fc.devices[(*context)->device].model.features & FC_POOLS), NOT_SUPPORTED);
     return result;
 }
 
@@ -142,10 +141,9 @@ qi_cu_result fc_MemFreeAsync(qi_cu_ptr pointer, qi_cu_stream stream)
     fc_span *span = result ? NULL : fc_span_at(pointer);
     if (!result && !pointer)
         return fc_leave(0);
-    if (!result && (!span || span->kind != FC_POOLED || span->base != pointer || span->flags))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
-    if (!result && !may_be_called(FC_CALL_MemFreeAsync, context, stream))
-        result = QI_CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    FC_REFUSE_IF(!span || span->kind != FC_POOLED || span->base != pointer || span->flags,
+                 INVALID_VALUE);
+    FC_REFUSE_IF(!may_be_called(FC_CALL_MemFreeAsync, context, stream), STREAM_CAPTURE_UNSUPPORTED);
     if (!result) {
         uint64_t start = fc_start_of(FC_CALL_MemFreeAsync, context, stream);
         check_users(span, start);

@@ -62,10 +62,8 @@ qi_cu_result fc_MemGetAllocationGranularity(size_t *size, const qi_cu_allocation
         fc_say("fc-null", FC_CALL_MemGetAllocationGranularity, "the driver reads the properties");
         result = QI_CUDA_ERROR_INVALID_VALUE;
     }
-    if (!result && (!size || option > QI_CU_MEM_ALLOC_GRANULARITY_RECOMMENDED))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
-    if (!result && !fc_any_device_has(FC_VMM))
-        result = QI_CUDA_ERROR_NOT_SUPPORTED;
+    FC_REFUSE_IF(!size || option > QI_CU_MEM_ALLOC_GRANULARITY_RECOMMENDED, INVALID_VALUE);
+    FC_REFUSE_IF(!fc_any_device_has(FC_VMM), NOT_SUPPORTED);
     if (!result)
         *size = (size_t)fc_granularity(prop, option == QI_CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);
     return fc_leave(result);

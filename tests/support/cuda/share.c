@@ -78,9 +78,9 @@ qi_cu_result fc_MemExportToShareableHandle(void *shared, qi_cu_handle handle,
 {
     qi_cu_result result = fc_enter_virtual(FC_CALL_MemExportToShareableHandle);
     fc_memory *memory = result ? NULL : fc_memory_find(FC_CALL_MemExportToShareableHandle, handle);
-    if (!result && (!shared || flags || !memory || !type || type & (type - 1) ||
-                    !(memory->prop.requestedHandleTypes & type)))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!shared || flags || !memory || !type || type & (type - 1) ||
+                     !(memory->prop.requestedHandleTypes & type),
+                 INVALID_VALUE);
     if (!result && type == QI_CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
         result = export_fd(memory, shared);
     else if (!result)
@@ -164,8 +164,7 @@ qi_cu_result fc_MemImportFromShareableHandle(qi_cu_handle *handle, void *shared,
                                              qi_cu_handle_type type)
 {
     qi_cu_result result = fc_enter_virtual(FC_CALL_MemImportFromShareableHandle);
-    if (!result && !handle)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!handle, INVALID_VALUE);
     if (result)
         return fc_leave(result);
     switch (type) {
@@ -208,9 +207,9 @@ qi_cu_result fc_MemGetHandleForAddressRange(void *handle, qi_cu_ptr pointer, siz
                                             qi_cu_range_type type, unsigned long long flags)
 {
     qi_cu_result result = fc_enter(FC_CALL_MemGetHandleForAddressRange);
-    if (!result && (!handle || !size || flags > 1 ||
-                    type != QI_CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD || (pointer | size) % fc_page()))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!handle || !size || flags > 1 || type != QI_CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD ||
+                     (pointer | size) % fc_page(),
+                 INVALID_VALUE);
     if (!result)
         result = export_range(pointer, size, handle);
     return fc_leave(result);

@@ -13,8 +13,7 @@ qi_cu_result fc_StreamCreate(qi_cu_stream *out, unsigned int flags)
 {
     qi_cu_result result;
     fc_context *context = fc_enter_context(FC_CALL_StreamCreate, &result);
-    if (!result && (!out || flags > QI_CU_STREAM_NON_BLOCKING))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!out || flags > QI_CU_STREAM_NON_BLOCKING, INVALID_VALUE);
     if (!result) {
         fc_stream *stream = fc_object_new(FC_STREAM, sizeof *stream);
         stream->context = context->object.handle;
@@ -30,8 +29,7 @@ qi_cu_result fc_StreamDestroy_v2(qi_cu_stream handle)
     qi_cu_result result = fc_enter(FC_CALL_StreamDestroy_v2);
     fc_stream *stream =
         result ? NULL : fc_object_find(FC_CALL_StreamDestroy_v2, FC_STREAM, FC_NUMBER(handle));
-    if (!result && !stream)
-        result = QI_CUDA_ERROR_INVALID_HANDLE;
+    FC_REFUSE_IF(!stream, INVALID_HANDLE);
     if (!result && stream->is_capturing)
         fc_say("fc-capture", FC_CALL_StreamDestroy_v2, "the stream captures a graph");
     if (!result) {
@@ -59,8 +57,7 @@ qi_cu_result fc_StreamQuery(qi_cu_stream stream)
     qi_cu_result result;
     fc_context *context = context_with(fc_enter_context(FC_CALL_StreamQuery, &result), stream);
     uint64_t *end = result ? NULL : fc_line_of(FC_CALL_StreamQuery, context, stream);
-    if (!result && !end)
-        result = QI_CUDA_ERROR_INVALID_HANDLE;
+    FC_REFUSE_IF(!end, INVALID_HANDLE);
     if (!result)
         result = fc_capture_check_wait(FC_CALL_StreamQuery, context, stream);
     if (!result)
@@ -72,8 +69,7 @@ qi_cu_result fc_StreamSynchronize(qi_cu_stream stream)
 {
     qi_cu_result result;
     fc_context *context = fc_enter_context(FC_CALL_StreamSynchronize, &result);
-    if (!result && !fc_line_of(FC_CALL_StreamSynchronize, context, stream))
-        result = QI_CUDA_ERROR_INVALID_HANDLE;
+    FC_REFUSE_IF(!fc_line_of(FC_CALL_StreamSynchronize, context, stream), INVALID_HANDLE);
     if (!result)
         result = fc_capture_check_wait(FC_CALL_StreamSynchronize, context, stream);
     if (!result)
@@ -99,8 +95,7 @@ qi_cu_result fc_StreamGetCtx(qi_cu_stream handle, qi_cu_context *out)
 {
     qi_cu_result result;
     uint64_t context = context_of(FC_CALL_StreamGetCtx, handle, &result);
-    if (!result && !out)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!out, INVALID_VALUE);
     if (!result)
         *out = (qi_cu_context)(uintptr_t)context;
     return fc_leave(result);
@@ -112,8 +107,7 @@ qi_cu_result fc_StreamGetGreenCtx(qi_cu_stream handle, qi_cu_green *out)
     qi_cu_result result;
     uint64_t number = context_of(FC_CALL_StreamGetGreenCtx, handle, &result);
     const fc_context *context = fc_object_peek(FC_CONTEXT, number);
-    if (!result && !out)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!out, INVALID_VALUE);
     if (!result)
         *out = context && context->primary ? (qi_cu_green)(uintptr_t)number : NULL;
     return fc_leave(result);
@@ -124,8 +118,7 @@ qi_cu_result fc_StreamGetDevice(qi_cu_stream handle, qi_cu_device *out)
     qi_cu_result result;
     uint64_t number = context_of(FC_CALL_StreamGetDevice, handle, &result);
     const fc_context *context = fc_object_peek(FC_CONTEXT, number);
-    if (!result && !out)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!out, INVALID_VALUE);
     if (!result)
         *out = context ? context->device : 0;
     return fc_leave(result);
@@ -143,8 +136,7 @@ qi_cu_result fc_LaunchHostFunc(qi_cu_stream stream, qi_cu_host_function function
 {
     qi_cu_result result;
     fc_context *context = fc_enter_context(FC_CALL_LaunchHostFunc, &result);
-    if (!result && !function)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!function, INVALID_VALUE);
     if (!result)
         result = fc_queue(context, stream,
                           &(fc_work){.call = FC_CALL_LaunchHostFunc,
@@ -168,9 +160,9 @@ qi_cu_result fc_EventCreate(qi_cu_event *out, unsigned int flags)
 {
     qi_cu_result result;
     fc_context *context = fc_enter_context(FC_CALL_EventCreate, &result);
-    if (!result && (!out || flags > MAX_EVENT_FLAGS ||
-                    (flags & INTERPROCESS && !(flags & QI_CU_EVENT_DISABLE_TIMING))))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!out || flags > MAX_EVENT_FLAGS ||
+                     (flags & INTERPROCESS && !(flags & QI_CU_EVENT_DISABLE_TIMING)),
+                 INVALID_VALUE);
     if (!result) {
         fc_event *event = fc_object_new(FC_EVENT, sizeof *event);
         event->context = context->object.handle;
@@ -195,8 +187,7 @@ qi_cu_result fc_EventRecord(qi_cu_event handle, qi_cu_stream stream)
     fc_context *context = fc_enter_context(FC_CALL_EventRecord, &result);
     fc_event *event = find_event(FC_CALL_EventRecord, handle, &result);
     uint64_t *end = result ? NULL : fc_line_of(FC_CALL_EventRecord, context, stream);
-    if (!result && (!end || event->context != context->object.handle))
-        result = QI_CUDA_ERROR_INVALID_HANDLE;
+    FC_REFUSE_IF(!end || event->context != context->object.handle, INVALID_HANDLE);
     bool is_captured = false;
     if (!result)
         result = fc_capture_check(FC_CALL_EventRecord, context, stream, &is_captured);
@@ -269,13 +260,11 @@ qi_cu_result fc_EventElapsedTime(float *milliseconds, qi_cu_event start, qi_cu_e
     qi_cu_result result = fc_enter(FC_CALL_EventElapsedTime);
     fc_event *first = find_event(FC_CALL_EventElapsedTime, start, &result);
     fc_event *second = find_event(FC_CALL_EventElapsedTime, end, &result);
-    if (!result && !milliseconds)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
-    if (!result && (!first->finish || !second->finish ||
-                    (first->flags | second->flags) & QI_CU_EVENT_DISABLE_TIMING))
-        result = QI_CUDA_ERROR_INVALID_HANDLE;
-    if (!result && (first->finish > fc.clock || second->finish > fc.clock))
-        result = QI_CUDA_ERROR_NOT_READY;
+    FC_REFUSE_IF(!milliseconds, INVALID_VALUE);
+    FC_REFUSE_IF(!first->finish || !second->finish ||
+                     (first->flags | second->flags) & QI_CU_EVENT_DISABLE_TIMING,
+                 INVALID_HANDLE);
+    FC_REFUSE_IF(first->finish > fc.clock || second->finish > fc.clock, NOT_READY);
     if (!result)
         *milliseconds = ((float)second->finish - (float)first->finish) / 1000;
     return fc_leave(result);

@@ -61,8 +61,7 @@ qi_cu_result fc_GetProcAddress_v2(const char *name, void **function, int version
                                   qi_cu_query_result *why)
 {
     qi_cu_result result = fc_enter(FC_CALL_GetProcAddress_v2);
-    if (!result && is_wrong(name, function, version, flags))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(is_wrong(name, function, version, flags), INVALID_VALUE);
     if (!result) {
         qi_cu_query_result found = find(name, version, function);
         if (why)
@@ -75,10 +74,8 @@ qi_cu_result fc_GetProcAddress_v2(const char *name, void **function, int version
 qi_cu_result fc_GetProcAddress(const char *name, void **function, int version, uint64_t flags)
 {
     qi_cu_result result = fc_enter(FC_CALL_GetProcAddress);
-    if (!result && is_wrong(name, function, version, flags))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
-    if (!result && find(name, version, function) != QI_CU_GET_PROC_ADDRESS_SUCCESS)
-        result = QI_CUDA_ERROR_NOT_FOUND;
+    FC_REFUSE_IF(is_wrong(name, function, version, flags), INVALID_VALUE);
+    FC_REFUSE_IF(find(name, version, function) != QI_CU_GET_PROC_ADDRESS_SUCCESS, NOT_FOUND);
     return fc_leave(result);
 }
 

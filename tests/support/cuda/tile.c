@@ -294,8 +294,7 @@ qi_cu_result fc_MemMapArrayAsync(qi_cu_array_map_info *list, unsigned int count,
 {
     qi_cu_result result;
     fc_context *context = fc_enter_context(FC_CALL_MemMapArrayAsync, &result);
-    if (!result && (!list || !count))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!list || !count, INVALID_VALUE);
     for (unsigned int i = 0; !result && i < count; i++)
         if (is_wrong(context, &list[i]))
             result = QI_CUDA_ERROR_INVALID_VALUE;
@@ -312,8 +311,7 @@ static qi_cu_result sparse_properties(fc_call call, qi_cu_sparse_properties *out
 {
     qi_cu_result result = fc_enter(call);
     const fc_array *array = result ? NULL : fc_array_peek(handle);
-    if (!result && (!out || !array || array->parent || !fc_array_is_sparse(array)))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!out || !array || array->parent || !fc_array_is_sparse(array), INVALID_VALUE);
     if (!result) {
         fc_texel tile = fc_tile_extent(array);
         *out = (qi_cu_sparse_properties){
@@ -343,9 +341,9 @@ static qi_cu_result requirements(fc_call call, qi_cu_array_requirements *out, ui
 {
     qi_cu_result result = fc_enter(call);
     const fc_array *array = result ? NULL : fc_array_peek(handle);
-    if (!result && (!out || !array || array->parent || !fc_is_device(device) ||
-                    !(array->desc.Flags & QI_CUDA_ARRAY3D_DEFERRED_MAPPING)))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!out || !array || array->parent || !fc_is_device(device) ||
+                     !(array->desc.Flags & QI_CUDA_ARRAY3D_DEFERRED_MAPPING),
+                 INVALID_VALUE);
     if (!result) {
         uint64_t bytes = fc_array_bytes(array);
         *out = (qi_cu_array_requirements){

@@ -89,10 +89,8 @@ qi_cu_result fc_MemAddressReserve(qi_cu_ptr *pointer, size_t size, size_t alignm
                                   unsigned long long flags)
 {
     qi_cu_result result = fc_enter_virtual(FC_CALL_MemAddressReserve);
-    if (!result && !fc_any_device_has(FC_VMM))
-        result = QI_CUDA_ERROR_NOT_SUPPORTED;
-    if (!result && (!pointer || flags))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!fc_any_device_has(FC_VMM), NOT_SUPPORTED);
+    FC_REFUSE_IF(!pointer || flags, INVALID_VALUE);
     if (!result)
         result = reserve(pointer, size, alignment, hint);
     return fc_leave(result);
@@ -102,9 +100,9 @@ qi_cu_result fc_MemAddressFree(qi_cu_ptr pointer, size_t size)
 {
     qi_cu_result result = fc_enter_virtual(FC_CALL_MemAddressFree);
     uint32_t at = search(pointer);
-    if (!result && (at == fc.reservation_count || fc.reservations[at].base != pointer ||
-                    fc.reservations[at].size != size || fc_span_in(pointer, size)))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(at == fc.reservation_count || fc.reservations[at].base != pointer ||
+                     fc.reservations[at].size != size || fc_span_in(pointer, size),
+                 INVALID_VALUE);
     if (!result)
         take_out(at);
     return fc_leave(result);
@@ -144,8 +142,7 @@ qi_cu_result fc_MemMap(qi_cu_ptr pointer, size_t size, size_t offset, qi_cu_hand
 {
     qi_cu_result result = fc_enter_virtual(FC_CALL_MemMap);
     fc_memory *memory = result ? NULL : fc_memory_find(FC_CALL_MemMap, handle);
-    if (!result && flags)
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(flags, INVALID_VALUE);
     if (!result)
         result = check_mapping(pointer, size, offset, memory);
     if (!result)
@@ -173,8 +170,7 @@ static bool is_whole(uint64_t base, uint64_t size)
 qi_cu_result fc_MemUnmap(qi_cu_ptr pointer, size_t size)
 {
     qi_cu_result result = fc_enter_virtual(FC_CALL_MemUnmap);
-    if (!result && (size > UINT64_MAX - pointer || !is_whole(pointer, size)))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(size > UINT64_MAX - pointer || !is_whole(pointer, size), INVALID_VALUE);
     if (!result && fc_work_touches(pointer, size))
         fc_say("fc-in-use", FC_CALL_MemUnmap, "work that is not done uses 0x%" PRIx64, pointer);
     uint32_t at = fc_span_search(pointer);
@@ -187,8 +183,7 @@ qi_cu_result fc_MemRetainAllocationHandle(qi_cu_handle *handle, void *address)
 {
     qi_cu_result result = fc_enter_virtual(FC_CALL_MemRetainAllocationHandle);
     fc_span *span = result || !address ? NULL : fc_span_at((uintptr_t)address);
-    if (!result && (!handle || !span || span->kind != FC_MAPPING))
-        result = QI_CUDA_ERROR_INVALID_VALUE;
+    FC_REFUSE_IF(!handle || !span || span->kind != FC_MAPPING, INVALID_VALUE);
     if (!result) {
         fc_memory_reference(span->memory);
         *handle = span->memory->object.handle;

@@ -131,6 +131,22 @@ uint32_t fv_features_of(VkDevice device)
     return ((fv_device *)device)->features;
 }
 
+void fv_object_destroy(VkDevice handle, fv_call call, fv_kind kind, uint64_t object_handle,
+                       const char *pending)
+{
+    fv_device *device = (fv_device *)handle;
+    fv_driver *driver = fv_driver_of(device);
+    fv_claim_handle(driver, call, object_handle);
+    (void)fv_enter(driver, call);
+    fv_object *object = object_handle ? fv_object_find(device, call, kind, object_handle) : NULL;
+    if (object && object->pending && pending)
+        fv_say(driver, FV_ERROR, pending, call, "work that is not done uses it");
+    if (object)
+        fv_object_end(object);
+    fv_leave(driver);
+    fv_release_handle(driver, object_handle);
+}
+
 /* ---- the end ------------------------------------------------------------------------------ */
 
 /* Removes the leaked objects of a destroyed device, so that no object is left when the driver is

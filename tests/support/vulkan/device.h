@@ -36,6 +36,11 @@ struct fv_device {
 /* device.c: destroys a device. Reports and destroys the objects that still exist on it. */
 void fv_device_end(fv_device *device);
 
+/* device.c: destroys an object of a device (0: none). pending: the id of the message if work that is
+   not done uses it; NULL: no message. */
+void fv_object_destroy(VkDevice device, fv_call call, fv_kind kind, uint64_t object,
+                       const char *pending);
+
 /* features.c: the features that a device creation requests. Returns false if one is not offered. */
 bool fv_features_asked(const fv_physical_device *physical, const VkDeviceCreateInfo *info,
                        uint32_t *features);

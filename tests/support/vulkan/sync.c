@@ -46,27 +46,11 @@ VkResult fv_vkCreateFence(VkDevice handle, const VkFenceCreateInfo *info,
     return result;
 }
 
-static void destroy(VkDevice handle, fv_call call, fv_kind kind, uint64_t object_handle,
-                    const char *id)
-{
-    fv_device *device = (fv_device *)handle;
-    fv_driver *driver = fv_driver_of(device);
-    fv_claim_handle(driver, call, object_handle);
-    (void)fv_enter(driver, call);
-    fv_object *object = object_handle ? fv_object_find(device, call, kind, object_handle) : NULL;
-    if (object && object->pending)
-        fv_say(driver, FV_ERROR, id, call, "work that is not done uses it");
-    if (object)
-        fv_object_end(object);
-    fv_leave(driver);
-    fv_release_handle(driver, object_handle);
-}
-
 void fv_vkDestroyFence(VkDevice device, VkFence fence, const VkAllocationCallbacks *callbacks)
 {
     (void)callbacks;
-    destroy(device, FV_CALL_vkDestroyFence, FV_FENCE, (uint64_t)fence,
-            "VUID-vkDestroyFence-fence-01120");
+    fv_object_destroy(device, FV_CALL_vkDestroyFence, FV_FENCE, (uint64_t)fence,
+                      "VUID-vkDestroyFence-fence-01120");
 }
 
 VkResult fv_vkResetFences(VkDevice handle, uint32_t count, const VkFence *list)
@@ -153,8 +137,8 @@ void fv_vkDestroySemaphore(VkDevice device, VkSemaphore semaphore,
                            const VkAllocationCallbacks *callbacks)
 {
     (void)callbacks;
-    destroy(device, FV_CALL_vkDestroySemaphore, FV_SEMAPHORE, (uint64_t)semaphore,
-            "VUID-vkDestroySemaphore-semaphore-01137");
+    fv_object_destroy(device, FV_CALL_vkDestroySemaphore, FV_SEMAPHORE, (uint64_t)semaphore,
+                      "VUID-vkDestroySemaphore-semaphore-01137");
 }
 
 /* Returns a timeline semaphore, or NULL with a message. */

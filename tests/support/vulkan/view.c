@@ -88,28 +88,15 @@ VkResult fv_vkCreateSampler(VkDevice handle, const VkSamplerCreateInfo *info,
     return result;
 }
 
-static void destroy(VkDevice handle, fv_call call, fv_kind kind, uint64_t object_handle)
-{
-    fv_device *device = (fv_device *)handle;
-    fv_driver *driver = fv_driver_of(device);
-    fv_claim_handle(driver, call, object_handle);
-    (void)fv_enter(driver, call);
-    fv_object *object = object_handle ? fv_object_find(device, call, kind, object_handle) : NULL;
-    if (object)
-        fv_object_end(object);
-    fv_leave(driver);
-    fv_release_handle(driver, object_handle);
-}
-
 void fv_vkDestroyImageView(VkDevice device, VkImageView view,
                            const VkAllocationCallbacks *callbacks)
 {
     (void)callbacks;
-    destroy(device, FV_CALL_vkDestroyImageView, FV_IMAGE_VIEW, (uint64_t)view);
+    fv_object_destroy(device, FV_CALL_vkDestroyImageView, FV_IMAGE_VIEW, (uint64_t)view, NULL);
 }
 
 void fv_vkDestroySampler(VkDevice device, VkSampler sampler, const VkAllocationCallbacks *callbacks)
 {
     (void)callbacks;
-    destroy(device, FV_CALL_vkDestroySampler, FV_SAMPLER, (uint64_t)sampler);
+    fv_object_destroy(device, FV_CALL_vkDestroySampler, FV_SAMPLER, (uint64_t)sampler, NULL);
 }

@@ -180,7 +180,6 @@ VULKAN_UNIT_IN(vulkan_sparse, its_parts_have_its_name_and_can_be_written, begin(
     vulkan_commands_fill(b->device, sparse_info(sparse).buffer, 256 * KIB + 4, 4, 5);
     CHECK_EQ(word_of(sparse, 256 * KIB), 99);
     CHECK_EQ(word_of(sparse, 256 * KIB + 4), 5);
-    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
 }
 
 /* The memory has only holes of one and two blocks, and cannot get another page. */
@@ -211,7 +210,6 @@ VULKAN_UNIT(vulkan_sparse, it_takes_what_others_have_left)
     CHECK(!none);
     CHECK_EQ(live_allocations(memory), 4 + HELD / 2);
     CHECK_EQ(fv_live(b->driver, FV_BUFFER), buffers);
-    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
 }
 
 VULKAN_UNIT_IN(vulkan_sparse, an_image_is_bound_whole_as_well, begin(b, &LOCAL))
@@ -223,7 +221,6 @@ VULKAN_UNIT_IN(vulkan_sparse, an_image_is_bound_whole_as_well, begin(b, &LOCAL))
     CHECK_EQ(info.size, 1024 * KIB);
     CHECK_EQ(info.aspect_count, 0);
     CHECK_EQ(check_parts(sparse), 4);
-    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
 }
 
 VULKAN_UNIT(vulkan_sparse, images_keep_the_granularity_to_their_neighbours)
@@ -244,7 +241,6 @@ VULKAN_UNIT(vulkan_sparse, images_keep_the_granularity_to_their_neighbours)
         CHECK_EQ(place.offset % layout.granularity, 0);
         CHECK_EQ(place.size % layout.granularity, 0);
     }
-    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
 }
 
 /* ---- resident in parts ----------------------------------------------------------------------- */
@@ -273,7 +269,6 @@ VULKAN_UNIT_IN(vulkan_sparse, blocks_are_bound_and_unbound_in_any_order, begin(b
     CHECK_EQ(word_of(sparse, 9 * BLOCK), 1);
     CHECK_OK(quire_vulkan_sparse_unbind(sparse, 0, 0));
     CHECK_EQ(live_allocations(memory), 0);
-    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
 }
 
 VULKAN_UNIT_IN(vulkan_sparse, what_is_already_so_costs_no_call, begin(b, &LOCAL))
@@ -286,7 +281,6 @@ VULKAN_UNIT_IN(vulkan_sparse, what_is_already_so_costs_no_call, begin(b, &LOCAL)
     CHECK_OK(quire_vulkan_sparse_unbind(sparse, 4 * BLOCK, 0));
     CHECK_EQ(fv_calls(b->driver, NULL), 0);
     CHECK_EQ(sparse_part(sparse, 0).allocation.id, first);
-    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
 }
 
 VULKAN_UNIT(vulkan_sparse, a_refused_bind_changes_nothing)
@@ -307,7 +301,6 @@ VULKAN_UNIT(vulkan_sparse, a_refused_bind_changes_nothing)
     CHECK_EQ(check_parts(sparse), 1);
     CHECK_EQ(live_allocations(memory), 1);
     CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 5 * BLOCK));
-    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
 }
 
 enum { THREADS = 4, ROUNDS = 60 };
@@ -478,7 +471,6 @@ VULKAN_UNIT_IN(vulkan_sparse, images_of_three_dimensions_have_tiles_too, begin(b
     CHECK_EQ(check_parts(sparse), 2);
     CHECK(sparse_part(sparse, 6 * BLOCK).allocation.id &&
           sparse_part(sparse, 7 * BLOCK).allocation.id);
-    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
 }
 
 VULKAN_UNIT_IN(vulkan_sparse, regions_are_checked, begin(b, &LOCAL))
@@ -509,7 +501,6 @@ VULKAN_UNIT_IN(vulkan_sparse, regions_are_checked, begin(b, &LOCAL))
     }
     CHECK_FAILS(quire_vulkan_sparse_find(sparse, NULL, &at), INVALID);
     CHECK_EQ(check_parts(sparse), 0);
-    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
 }
 
 /* ---- what cannot be waited for --------------------------------------------------------------- */
@@ -683,7 +674,6 @@ VULKAN_UNIT(vulkan_sparse, a_mapped_part_keeps_it)
     CHECK_OK(quire_invalidate(memory, second, 0, 0));
     CHECK_EQ(*(uint32_t *)bytes, 8);
     CHECK_OK(quire_unmap(memory, second));
-    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
 }
 
 /* ---- the queue ------------------------------------------------------------------------------- */
@@ -813,8 +803,6 @@ VULKAN_UNIT_IN(vulkan_sparse, ranges_are_checked, begin(b, &LOCAL))
     CHECK_FAILS(quire_vulkan_sparse_get_part(whole, UINT64_MAX, &part), QUIRE_ERROR_OUT_OF_RANGE);
     CHECK_EQ(part.size, 0);
     CHECK_EQ(check_parts(sparse), 0);
-    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
-    CHECK_OK(quire_vulkan_sparse_destroy(&whole));
 }
 
 VULKAN_UNIT_IN(vulkan_sparse, a_part_is_the_objects_to_free, begin(b, &LOCAL))
