@@ -17,11 +17,14 @@
     {                                                                                              \
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = (bytes), .usage = (uses)            \
     }
+/* The members of a 2D image that every create info has. */
+#define VULKAN_IMAGE_2D(texels, width, height, level_count, layer_count)                           \
+    .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO, .imageType = VK_IMAGE_TYPE_2D,                   \
+    .format = (texels), .extent = {(width), (height), 1}, .mipLevels = (level_count),              \
+    .arrayLayers = (layer_count), .samples = VK_SAMPLE_COUNT_1_BIT
 #define VULKAN_IMAGE(side, uses)                                                                   \
     {                                                                                              \
-        .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO, .imageType = VK_IMAGE_TYPE_2D,               \
-        .format = VK_FORMAT_R8G8B8A8_UNORM, .extent = {(side), (side), 1}, .mipLevels = 1,         \
-        .arrayLayers = 1, .samples = VK_SAMPLE_COUNT_1_BIT, .usage = (uses)                        \
+        VULKAN_IMAGE_2D(VK_FORMAT_R8G8B8A8_UNORM, side, side, 1, 1), .usage = (uses)               \
     }
 
 static inline VkBuffer vulkan_buffer_of(const quire_memory *memory, quire_buffer buffer)

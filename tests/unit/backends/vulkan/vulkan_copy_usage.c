@@ -169,13 +169,7 @@ VULKAN_UNIT_IN(vulkan_copy_usage, a_linear_image_of_a_create_info_is_in_a_shared
                begin(b, FV_PREFER_DEDICATED, 0))
 {
     const VkImageCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
-        .imageType = VK_IMAGE_TYPE_2D,
-        .format = VK_FORMAT_R8G8B8A8_UNORM,
-        .extent = {16, 16, 1},
-        .mipLevels = 1,
-        .arrayLayers = 1,
-        .samples = VK_SAMPLE_COUNT_1_BIT,
+        VULKAN_IMAGE_2D(VK_FORMAT_R8G8B8A8_UNORM, 16, 16, 1, 1),
         .tiling = VK_IMAGE_TILING_LINEAR,
         .usage = VK_IMAGE_USAGE_SAMPLED_BIT,
     };

@@ -128,13 +128,7 @@ VULKAN_UNIT_IN(vulkan_limits, the_driver_is_asked_once_for_each_kind_of_image,
 /* Only color images have the aspect whose pitches quire knows how to query. */
 UNIT(vulkan_limits, a_linear_image_of_depth_has_no_known_pitches)
 {
-    VkImageCreateInfo info = {.sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
-                              .imageType = VK_IMAGE_TYPE_2D,
-                              .format = VK_FORMAT_D32_SFLOAT,
-                              .extent = {20, 20, 1},
-                              .mipLevels = 1,
-                              .arrayLayers = 1,
-                              .samples = VK_SAMPLE_COUNT_1_BIT,
+    VkImageCreateInfo info = {VULKAN_IMAGE_2D(VK_FORMAT_D32_SFLOAT, 20, 20, 1, 1),
                               .tiling = VK_IMAGE_TILING_LINEAR,
                               .usage = VK_IMAGE_USAGE_SAMPLED_BIT};
     vulkan_bench b;

@@ -8,6 +8,7 @@
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
 #include "tests/support/vulkan_commands.h"
+#include "tests/support/vulkan_native.h"
 
 #define KIB UINT64_C(1024)
 #define BLOCK (64 * KIB) /* block size of the fake driver */
@@ -31,14 +32,8 @@ static const VkBufferCreateInfo PARTIAL = {
     .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
 };
 static const VkImageCreateInfo PICTURE = {
-    .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
+    VULKAN_IMAGE_2D(VK_FORMAT_R8G8B8A8_UNORM, 512, 512, 1, 1),
     .flags = VK_IMAGE_CREATE_SPARSE_BINDING_BIT,
-    .imageType = VK_IMAGE_TYPE_2D,
-    .format = VK_FORMAT_R8G8B8A8_UNORM,
-    .extent = {512, 512, 1},
-    .mipLevels = 1,
-    .arrayLayers = 1,
-    .samples = VK_SAMPLE_COUNT_1_BIT,
     .usage = VK_IMAGE_USAGE_SAMPLED_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT,
 };
 
@@ -372,14 +367,8 @@ VULKAN_UNIT(vulkan_sparse, different_objects_and_copies_take_turns_at_the_queue)
 
 /* Two levels of tiles of 128 x 128 texels, 5 x 3 and 3 x 2, and a tail for each layer. */
 static const VkImageCreateInfo TILED = {
-    .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
+    VULKAN_IMAGE_2D(VK_FORMAT_R8G8B8A8_UNORM, 600, 300, 4, 2),
     .flags = VK_IMAGE_CREATE_SPARSE_BINDING_BIT | VK_IMAGE_CREATE_SPARSE_RESIDENCY_BIT,
-    .imageType = VK_IMAGE_TYPE_2D,
-    .format = VK_FORMAT_R8G8B8A8_UNORM,
-    .extent = {600, 300, 1},
-    .mipLevels = 4,
-    .arrayLayers = 2,
-    .samples = VK_SAMPLE_COUNT_1_BIT,
     .usage = VK_IMAGE_USAGE_SAMPLED_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT,
 };
 

@@ -5,6 +5,7 @@
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
 #include "tests/support/vulkan_commands.h"
+#include "tests/support/vulkan_native.h"
 
 #define BLOCK UINT64_C(65536)
 #define DEPTH VK_IMAGE_ASPECT_DEPTH_BIT
@@ -14,14 +15,8 @@
 
 /* Depth has tiles of 128 x 128: 4 x 3, 2 x 2 (256 x 150); stencil of 256 x 256: 2 x 2. */
 static const VkImageCreateInfo SHADOWS = {
-    .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
+    VULKAN_IMAGE_2D(VK_FORMAT_D32_SFLOAT_S8_UINT, 512, 300, 5, 2),
     .flags = VK_IMAGE_CREATE_SPARSE_BINDING_BIT | VK_IMAGE_CREATE_SPARSE_RESIDENCY_BIT,
-    .imageType = VK_IMAGE_TYPE_2D,
-    .format = VK_FORMAT_D32_SFLOAT_S8_UINT,
-    .extent = {512, 300, 1},
-    .mipLevels = 5,
-    .arrayLayers = 2,
-    .samples = VK_SAMPLE_COUNT_1_BIT,
     .usage = VK_IMAGE_USAGE_SAMPLED_BIT | VK_IMAGE_USAGE_DEPTH_STENCIL_ATTACHMENT_BIT,
 };
 enum { DEPTH_TILES = 12 + 4, STENCIL_TILES = 4 }; /* of a layer */

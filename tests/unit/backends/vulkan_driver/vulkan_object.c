@@ -9,6 +9,7 @@
 #include "tests/support/random.h"
 #include "tests/support/real_vulkan.h"
 #include "tests/support/vulkan_commands.h"
+#include "tests/support/vulkan_native.h"
 
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
 #define UNSUPPORTED QUIRE_ERROR_UNSUPPORTED
@@ -22,13 +23,7 @@ static const VkBufferCreateInfo BUFFER = {
 };
 
 static const VkImageCreateInfo IMAGE = {
-    .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
-    .imageType = VK_IMAGE_TYPE_2D,
-    .format = VK_FORMAT_R8G8B8A8_UNORM,
-    .extent = {64, 32, 1},
-    .mipLevels = 3,
-    .arrayLayers = 2,
-    .samples = VK_SAMPLE_COUNT_1_BIT,
+    VULKAN_IMAGE_2D(VK_FORMAT_R8G8B8A8_UNORM, 64, 32, 3, 2),
     .usage = VK_IMAGE_USAGE_SAMPLED_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT,
 };
 

@@ -6,6 +6,7 @@
 
 #include "tests/support/real_vulkan.h"
 #include "tests/support/vulkan_commands.h"
+#include "tests/support/vulkan_native.h"
 
 #define KIB UINT64_C(1024)
 
@@ -167,14 +168,8 @@ CASE(blocks_keep_their_bytes_while_others_come_and_go)
 enum { SIDE = 1024, LEVELS = 11, TEXEL = 4, LAYERS = 2 };
 
 static const VkImageCreateInfo IMAGE = {
-    .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
+    VULKAN_IMAGE_2D(VK_FORMAT_R8G8B8A8_UNORM, SIDE, SIDE, 1, LAYERS),
     .flags = VK_IMAGE_CREATE_SPARSE_BINDING_BIT,
-    .imageType = VK_IMAGE_TYPE_2D,
-    .format = VK_FORMAT_R8G8B8A8_UNORM,
-    .extent = {SIDE, SIDE, 1},
-    .mipLevels = 1,
-    .arrayLayers = LAYERS,
-    .samples = VK_SAMPLE_COUNT_1_BIT,
     .usage = VK_IMAGE_USAGE_TRANSFER_SRC_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT,
 };
 

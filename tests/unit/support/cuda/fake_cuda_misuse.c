@@ -40,25 +40,25 @@ static void close_late(const late *l)
     fc_fixture_close();
 }
 
-UNIT(fake_cuda_misuse, pinned_memory_is_read_late_and_pageable_memory_at_once)
+#define LATE_CASE(name) UNIT_ON(fake_cuda_misuse, name, late, l, *l = open_late(), close_late)
+
+LATE_CASE(pinned_memory_is_read_late_and_pageable_memory_at_once)
 {
-    late l = open_late();
     uint64_t value = 3;
-    l.pinned[0] = 1;
-    CHECK_CU(cu.MemcpyHtoDAsync(l.memory, l.pinned, 8, l.first));
-    CHECK_CODE(cu.StreamQuery(l.first), NOT_READY);
-    CHECK_CU(cu.StreamQuery(l.second));
-    l.pinned[0] = 2;
+    l->pinned[0] = 1;
+    CHECK_CU(cu.MemcpyHtoDAsync(l->memory, l->pinned, 8, l->first));
+    CHECK_CODE(cu.StreamQuery(l->first), NOT_READY);
+    CHECK_CU(cu.StreamQuery(l->second));
+    l->pinned[0] = 2;
     fc_advance(1);
-    CHECK_CU(cu.StreamQuery(l.first));
-    CHECK_EQ(fc_read(l.memory), 2);
-    CHECK_CU(cu.MemcpyHtoDAsync(l.memory, &value, 8, l.first));
+    CHECK_CU(cu.StreamQuery(l->first));
+    CHECK_EQ(fc_read(l->memory), 2);
+    CHECK_CU(cu.MemcpyHtoDAsync(l->memory, &value, 8, l->first));
     CHECK_EQ(fc_pending(), 1);
     value = 4;
-    CHECK_CU(cu.MemcpyDtoHAsync(&value, l.memory, 8, l.first));
+    CHECK_CU(cu.MemcpyDtoHAsync(&value, l->memory, 8, l->first));
     CHECK_EQ(fc_pending(), 0);
     CHECK_EQ(value, 3);
-    close_late(&l);
 }
 
 UNIT(fake_cuda_misuse, only_an_event_orders_two_streams)
@@ -84,23 +84,21 @@ UNIT(fake_cuda_misuse, only_an_event_orders_two_streams)
     }
 }
 
-UNIT(fake_cuda_misuse, the_default_stream_waits_for_blocking_ones_and_they_for_it)
+LATE_CASE(the_default_stream_waits_for_blocking_ones_and_they_for_it)
 {
-    late l = open_late();
     qi_cu_stream blocking;
     CHECK_CU(cu.StreamCreate(&blocking, QI_CU_STREAM_DEFAULT));
-    CHECK_CU(cu.MemsetD8Async(l.memory, 1, 8, blocking));
-    CHECK_CU(cu.MemsetD8Async(l.memory, 2, 8, NULL));
-    CHECK_CU(cu.MemsetD8Async(l.memory, 3, 8, blocking));
-    CHECK_CU(cu.MemsetD8Async(l.memory + 8, 4, 8, l.first));
+    CHECK_CU(cu.MemsetD8Async(l->memory, 1, 8, blocking));
+    CHECK_CU(cu.MemsetD8Async(l->memory, 2, 8, NULL));
+    CHECK_CU(cu.MemsetD8Async(l->memory, 3, 8, blocking));
+    CHECK_CU(cu.MemsetD8Async(l->memory + 8, 4, 8, l->first));
     fc_advance(1);
     CHECK_EQ(fc_pending(), 2); /* the first piece and the one without a wait are done */
     fc_advance(1);
     CHECK_EQ(fc_pending(), 1);
     CHECK_CU(cu.StreamSynchronize(blocking));
-    CHECK_EQ(fc_read(l.memory), 0x0303030303030303);
+    CHECK_EQ(fc_read(l->memory), 0x0303030303030303);
     CHECK_CU(cu.StreamDestroy(blocking));
-    close_late(&l);
 }
 
 static void call_back(void *user)
@@ -110,14 +108,12 @@ static void call_back(void *user)
     CHECK_CODE(cu.MemAlloc(&pointer, 8), NOT_PERMITTED);
 }
 
-UNIT(fake_cuda_misuse, host_functions_may_not_call_back)
+LATE_CASE(host_functions_may_not_call_back)
 {
-    late l = open_late();
-    CHECK_CU(cu.LaunchHostFunc(l.first, call_back, NULL));
+    CHECK_CU(cu.LaunchHostFunc(l->first, call_back, NULL));
     CHECK_EQ(fc_message_count(), 0);
-    CHECK_CU(cu.StreamSynchronize(l.first));
+    CHECK_CU(cu.StreamSynchronize(l->first));
     fc_fixture_expect("fc-callback: cuMemAlloc_v2");
-    close_late(&l);
 }
 
 /* ---- memory that work still uses ----------------------------------------------------------- */
