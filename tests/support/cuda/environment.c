@@ -3,17 +3,14 @@
  * environment until fc_reset is called. Lists are separated by commas.
  *
  *   QUIRE_FAKE_CUDA_MODELS    names of models, one device each; "none": no device; unset: "h200"
- *   QUIRE_FAKE_CUDA_FLAGS     late, dirty, needs-context, unsafe-calls, unmaps-one,
- *                             crashes-at-node, quiet (no messages on stderr), peers (all devices
- *                             are peers)
+ *   QUIRE_FAKE_CUDA_FLAGS     late, dirty, crashes-at-node, quiet (no messages on stderr), peers
+ *                             (all devices are peers)
  *   QUIRE_FAKE_CUDA_VERSION   version of the driver, such as 11020
  *   QUIRE_FAKE_CUDA_FAIL      "function 3": its third call fails; "function 3+": that call and all
  *                             later ones; "* 3": the third call of all that can fail. A code may
  *                             follow: "cuMemCreate 1 2"
  *   QUIRE_FAKE_CUDA_HIDE      functions that the driver lacks
  *   QUIRE_FAKE_CUDA_SLOW      "function microseconds", or "* 1" for the delays of an A100
- *   QUIRE_FAKE_CUDA_CAPACITY  "device bytes": available memory; device -1 is the host
- *   QUIRE_FAKE_CUDA_NODES     number of NUMA nodes of the host
  *   QUIRE_FAKE_CUDA_REPORT    a file that receives calls, peaks, live objects and messages when the
  *                             process ends or the library is closed
  *
@@ -62,9 +59,6 @@ static void take_flag(const char *part, void *state)
     } FLAGS[] = {
         {"late", FC_LATE},
         {"dirty", FC_DIRTY},
-        {"needs-context", FC_NEEDS_CONTEXT},
-        {"unsafe-calls", FC_UNSAFE_CALLS},
-        {"unmaps-one", FC_UNMAPS_ONE},
         {"crashes-at-node", FC_CRASHES_AT_NODE},
     };
     if (!strcmp(part, "quiet")) {
@@ -114,16 +108,6 @@ static void take_slowness(const char *value)
     fc_slow(strcmp(function, "*") ? function : NULL, microseconds);
 }
 
-static void take_capacity(const char *value)
-{
-    int device;
-    unsigned long long bytes;
-    if (sscanf(value, "%d %llu", &device, &bytes) != 2 || device < FC_HOST ||
-        device >= FC_MAX_DEVICES)
-        refuse("QUIRE_FAKE_CUDA_CAPACITY", value);
-    fc_set_capacity(device, bytes);
-}
-
 /* Returns 0 if the variable is not set. */
 static unsigned long number_of(const char *name, unsigned long most)
 {
@@ -143,15 +127,12 @@ static void start(void)
     each_part("QUIRE_FAKE_CUDA_MODELS", take_model, &options);
     each_part("QUIRE_FAKE_CUDA_FLAGS", take_flag, &options);
     options.version = (int)number_of("QUIRE_FAKE_CUDA_VERSION", 99990);
-    options.numa_nodes = (uint32_t)number_of("QUIRE_FAKE_CUDA_NODES", 1024);
     fc_reset(&options);
     each_part("QUIRE_FAKE_CUDA_HIDE", take_hidden, NULL);
     if (getenv("QUIRE_FAKE_CUDA_FAIL"))
         take_fault(getenv("QUIRE_FAKE_CUDA_FAIL"));
     if (getenv("QUIRE_FAKE_CUDA_SLOW"))
         take_slowness(getenv("QUIRE_FAKE_CUDA_SLOW"));
-    if (getenv("QUIRE_FAKE_CUDA_CAPACITY"))
-        take_capacity(getenv("QUIRE_FAKE_CUDA_CAPACITY"));
 }
 
 __attribute__((constructor)) static void begin(void)

@@ -85,7 +85,7 @@ uint32_t fv_codes(const char *function, VkResult *codes, uint32_t room)
     return count;
 }
 
-void fv_sleep_us(uint64_t microseconds)
+static void sleep_us(uint64_t microseconds)
 {
     struct timespec time = {(time_t)(microseconds / 1000000),
                             (long)(microseconds % 1000000) * 1000L};
@@ -138,12 +138,6 @@ static VkResult decide(fv_driver *driver, fv_call call)
 VkResult fv_enter(fv_driver *driver, fv_call call)
 {
     pthread_mutex_lock(&driver->lock);
-    uint32_t slow_ms = driver->slow_ms;
-    if (slow_ms && (call == FV_CALL_vkAllocateMemory || call == FV_CALL_vkFreeMemory)) {
-        pthread_mutex_unlock(&driver->lock);
-        fv_sleep_us(slow_ms * UINT64_C(1000));
-        pthread_mutex_lock(&driver->lock);
-    }
     driver->calls[call]++;
     return decide(driver, call);
 }
@@ -177,15 +171,8 @@ fv_failure fv_failed(fv_driver *driver)
 void fv_heal(fv_driver *driver)
 {
     pthread_mutex_lock(&driver->lock);
-    driver->fault_count = driver->hidden_count = driver->slow_ms = 0;
+    driver->fault_count = driver->hidden_count = 0;
     driver->failure = (fv_failure){0};
-    pthread_mutex_unlock(&driver->lock);
-}
-
-void fv_slow(fv_driver *driver, uint32_t milliseconds)
-{
-    pthread_mutex_lock(&driver->lock);
-    driver->slow_ms = milliseconds;
     pthread_mutex_unlock(&driver->lock);
 }
 
@@ -257,7 +244,7 @@ void fv_claim_handle(fv_driver *driver, fv_call call, uint64_t handle)
         fv_say(driver, FV_ERROR, "fv-threads", call,
                "another thread is in %s with the same object 0x%" PRIx64, fv_call_name(other),
                handle);
-    fv_sleep_us(driver->options.linger_us);
+    sleep_us(driver->options.linger_us);
 }
 
 void fv_release_handle(fv_driver *driver, uint64_t handle)

@@ -108,7 +108,6 @@ struct fv_driver {
     fv_armed faults[FV_MAX_FAULTS];
     uint32_t fault_count;
     fv_failure failure;
-    uint32_t slow_ms;
     bool lost;
     const char *hidden[FV_MAX_HIDDEN]; /* names of entries.h */
     uint32_t hidden_count;
@@ -153,8 +152,6 @@ void fv_release_handle(fv_driver *driver, uint64_t handle);
 const char *fv_call_name(fv_call call);
 uint32_t fv_call_codes(fv_call call);
 fv_call fv_call_named(const char *function); /* FV_CALL_COUNT: none */
-
-void fv_sleep_us(uint64_t microseconds);
 
 /* ---- object.c ----------------------------------------------------------------------------- */
 

@@ -201,9 +201,6 @@ void fv_heal(fv_driver *driver);
    iterations of an exhaustive loop. */
 uint64_t fv_fallible_calls(fv_driver *driver);
 
-/* Sets the duration of vkAllocateMemory and vkFreeMemory. */
-void fv_slow(fv_driver *driver, uint32_t milliseconds);
-
 /* Loses all devices: every call that may return VK_ERROR_DEVICE_LOST does so, and submitted work is
    not executed. */
 void fv_lose_devices(fv_driver *driver);

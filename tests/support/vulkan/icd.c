@@ -4,14 +4,11 @@
  *
  *   QUIRE_FAKE_LAYOUT    names of layouts, separated by commas, one for each physical device;
  *                        default: "amd-bar"
- *   QUIRE_FAKE_FLAGS     odd-sizes, large-alignments, few-types, prefer-dedicated,
- *                        require-dedicated, stale, late, dirty, dedicated-buffers,
- *                        dedicated-only, soft-sizes, sparse-apart; separated by commas
+ *   QUIRE_FAKE_FLAGS     odd-sizes, prefer-dedicated, stale, late, dirty, sparse-apart; separated
+ *                        by commas
  *   QUIRE_FAKE_FAIL      "function 3" fails its third call, "function 3+" that and all later ones,
  *                        "* 3" the third call that can fail; a code can follow: "function 1 -5"
- *   QUIRE_FAKE_SLOW_MS   duration of vkAllocateMemory and vkFreeMemory
  *   QUIRE_FAKE_CAPACITY  "heap bytes": available bytes of a heap of the first device
- *   QUIRE_FAKE_HIDE      names of functions to hide, separated by commas
  *   QUIRE_FAKE_REPORT    a file for calls, peaks, live objects and messages, written at the end
  *
  * An invalid value aborts the program, so that no test runs with unexpected options. Messages are
@@ -59,19 +56,9 @@ static void take_flag(const char *part, void *state)
         const char *name;
         uint32_t flag;
     } FLAGS[] = {
-        {"odd-sizes", FV_ODD_SIZES},
-        {"large-alignments", FV_LARGE_ALIGNMENTS},
-        {"few-types", FV_FEW_TYPES},
-        {"prefer-dedicated", FV_PREFER_DEDICATED},
-        {"require-dedicated", FV_REQUIRE_DEDICATED},
-        {"stale", FV_STALE},
-        {"late", FV_LATE},
-        {"dirty", FV_DIRTY},
-        {"dedicated-buffers", FV_DEDICATED_BUFFERS},
-        {"dedicated-only", FV_DEDICATED_ONLY},
-        {"soft-sizes", FV_SOFT_SIZES},
-        {"soft-count", FV_SOFT_COUNT},
-        {"sparse-apart", FV_SPARSE_APART},
+        {"odd-sizes", FV_ODD_SIZES}, {"prefer-dedicated", FV_PREFER_DEDICATED},
+        {"stale", FV_STALE},         {"late", FV_LATE},
+        {"dirty", FV_DIRTY},         {"sparse-apart", FV_SPARSE_APART},
     };
     fv_options *options = state;
     for (size_t i = 0; i < sizeof FLAGS / sizeof *FLAGS; i++)
@@ -80,14 +67,6 @@ static void take_flag(const char *part, void *state)
             return;
         }
     refuse("QUIRE_FAKE_FLAGS", part);
-}
-
-static void take_hidden(const char *part, void *state)
-{
-    (void)state;
-    if (fv_call_named(part) == FV_CALL_COUNT)
-        refuse("QUIRE_FAKE_HIDE", part);
-    fv_hide(driver, part);
 }
 
 static void take_fault(const char *value)
@@ -112,15 +91,6 @@ static void take_capacity(const char *value)
     fv_set_capacity(driver, 0, heap, bytes);
 }
 
-static void take_slowness(const char *value)
-{
-    char *end;
-    unsigned long ms = strtoul(value, &end, 10);
-    if (*end || end == value || ms > 60000)
-        refuse("QUIRE_FAKE_SLOW_MS", value);
-    fv_slow(driver, (uint32_t)ms);
-}
-
 static void start(void)
 {
     fv_options options = {.flags = FV_PRINT};
@@ -128,13 +98,10 @@ static void start(void)
     each_part("QUIRE_FAKE_FLAGS", take_flag, &options);
     driver = fv_create(&options);
     (void)fv_door(driver);
-    each_part("QUIRE_FAKE_HIDE", take_hidden, NULL);
     if (getenv("QUIRE_FAKE_FAIL"))
         take_fault(getenv("QUIRE_FAKE_FAIL"));
     if (getenv("QUIRE_FAKE_CAPACITY"))
         take_capacity(getenv("QUIRE_FAKE_CAPACITY"));
-    if (getenv("QUIRE_FAKE_SLOW_MS"))
-        take_slowness(getenv("QUIRE_FAKE_SLOW_MS"));
 }
 
 /* ---- the report --------------------------------------------------------------------------- */

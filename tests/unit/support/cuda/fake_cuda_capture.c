@@ -16,17 +16,17 @@
 static qi_cu_stream capturing, blocking, other; /* the first and the last are non-blocking */
 static qi_cu_event event;
 static qi_cu_ptr memory;
+static qi_cu_context context;
 
-static qi_cu_context begin(uint32_t flags)
+static void begin(uint32_t flags)
 {
-    qi_cu_context context = fc_fixture_open(&(fc_options){.flags = flags});
+    context = fc_fixture_open(&(fc_options){.flags = flags});
     CHECK_CU(cu.StreamCreate(&capturing, QI_CU_STREAM_NON_BLOCKING));
     CHECK_CU(cu.StreamCreate(&blocking, QI_CU_STREAM_DEFAULT));
     CHECK_CU(cu.StreamCreate(&other, QI_CU_STREAM_NON_BLOCKING));
     CHECK_CU(cu.EventCreate(&event, QI_CU_EVENT_DISABLE_TIMING));
     CHECK_CU(cu.EventRecord(event, other));
     CHECK_CU(cu.MemAlloc(&memory, 4096));
-    return context;
 }
 
 static void end(void)
@@ -38,6 +38,8 @@ static void end(void)
     CHECK_CU(cu.StreamDestroy(capturing));
     fc_fixture_close();
 }
+
+#define CASE(name) UNIT_WITHIN(fake_cuda_capture, name, begin(0), end())
 
 static void end_capture(qi_cu_stream stream, qi_cu_result expected)
 {
@@ -104,9 +106,8 @@ static bool is_permitted(qi_cu_capture_mode capture, bool elsewhere, qi_cu_captu
     return elsewhere && (capture == THREAD_LOCAL || thread == THREAD_LOCAL);
 }
 
-UNIT(fake_cuda_capture, modes_decide_who_may_make_unsafe_calls)
+CASE(modes_decide_who_may_make_unsafe_calls)
 {
-    qi_cu_context context = begin(0);
     for (qi_cu_capture_mode capture = 0; capture < MODES; capture++)
         for (qi_cu_capture_mode thread = 0; thread < MODES; thread++)
             for (int elsewhere = 0; elsewhere < 2; elsewhere++) {
@@ -117,7 +118,6 @@ UNIT(fake_cuda_capture, modes_decide_who_may_make_unsafe_calls)
                 end_capture(capturing, permitted ? 0 : QI_CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
             }
     CHECK_EQ(fc_message_count(), 0);
-    end();
 }
 
 static qi_cu_result query_event(void)
@@ -133,10 +133,9 @@ static qi_cu_result query_event(void)
         end_capture(capturing, QI_CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);                          \
     } while (0)
 
-UNIT(fake_cuda_capture, calls_that_allocate_free_or_wait_are_unsafe)
+CASE(calls_that_allocate_free_or_wait_are_unsafe)
 {
     qi_cu_ptr pointer, pooled;
-    (void)begin(0);
     CHECK_CU(cu.MemAllocAsync(&pooled, 64, other));
     CHECK_UNSAFE(allocate());
     CHECK_UNSAFE(cu.MemAllocManaged(NULL, 0, 0));
@@ -158,7 +157,6 @@ UNIT(fake_cuda_capture, calls_that_allocate_free_or_wait_are_unsafe)
     CHECK_UNSAFE(cu.EventSynchronize(event));
     CHECK_CU(cu.MemFreeAsync(pooled, other));
     CHECK_CU(cu.StreamSynchronize(other));
-    end();
 }
 
 static qi_cu_result make_page(void)
@@ -171,12 +169,12 @@ static qi_cu_result make_page(void)
 
 UNIT(fake_cuda_capture, virtual_memory_is_unsafe_if_the_test_asks_for_it)
 {
-    (void)begin(0);
+    begin(0);
     CHECK_CU(cu.StreamBeginCapture(capturing, GLOBAL));
     CHECK_CU(make_page());
     end_capture(capturing, 0);
     end();
-    (void)begin(FC_UNSAFE_CALLS);
+    begin(FC_UNSAFE_CALLS);
     CHECK_UNSAFE(cu.MemCreate(NULL, 0, NULL, 0));
     CHECK_UNSAFE(cu.MemRelease(0));
     CHECK_UNSAFE(cu.MemAddressReserve(NULL, 0, 0, 0, 0));
@@ -213,11 +211,10 @@ static qi_cu_result query_capturing(void)
     return cu.StreamQuery(capturing);
 }
 
-UNIT(fake_cuda_capture, waiting_for_a_capture_or_its_context_breaks_it_in_every_mode)
+CASE(waiting_for_a_capture_or_its_context_breaks_it_in_every_mode)
 {
     static qi_cu_result (*const calls[])(void) = {synchronize_context, synchronize_capturing,
                                                   query_capturing};
-    qi_cu_context context = begin(0);
     for (qi_cu_capture_mode mode = 0; mode < MODES; mode++)
         for (int elsewhere = 0; elsewhere < 2; elsewhere++)
             for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
@@ -227,7 +224,6 @@ UNIT(fake_cuda_capture, waiting_for_a_capture_or_its_context_breaks_it_in_every_
                 end_capture(capturing, QI_CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
             }
     CHECK_CU(cu.CtxSynchronize());
-    end();
 }
 
 static qi_cu_result fill_legacy(void)
@@ -251,11 +247,10 @@ static qi_cu_result record_legacy(void)
     return cu.EventRecord(event, NULL);
 }
 
-UNIT(fake_cuda_capture, the_legacy_stream_breaks_captures_of_blocking_streams)
+CASE(the_legacy_stream_breaks_captures_of_blocking_streams)
 {
     static qi_cu_result (*const calls[])(void) = {fill_legacy, copy_now, query_legacy,
                                                   record_legacy};
-    qi_cu_context context = begin(0);
     for (int elsewhere = 0; elsewhere < 2; elsewhere++)
         for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
             caller c = {context, RELAXED, calls[i], 0};
@@ -267,13 +262,11 @@ UNIT(fake_cuda_capture, the_legacy_stream_breaks_captures_of_blocking_streams)
             end_capture(blocking, QI_CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
         }
     CHECK_EQ(fc_message_count(), 0);
-    end();
 }
 
-UNIT(fake_cuda_capture, what_is_submitted_to_a_stream_that_captures_does_not_run)
+CASE(what_is_submitted_to_a_stream_that_captures_does_not_run)
 {
     qi_cu_stream gone;
-    (void)begin(0);
     fc_write(memory, 0);
     CHECK_CU(cu.StreamBeginCapture(capturing, RELAXED));
     CHECK_CU(cu.MemsetD8Async(memory, 1, 8, capturing));
@@ -293,5 +286,4 @@ UNIT(fake_cuda_capture, what_is_submitted_to_a_stream_that_captures_does_not_run
     CHECK_CU(cu.StreamBeginCapture(gone, RELAXED));
     CHECK_CU(cu.StreamDestroy(gone));
     fc_fixture_expect("fc-capture: cuStreamDestroy_v2");
-    end();
 }
