@@ -96,6 +96,12 @@ bool cuda_bench_open(cuda_bench *b, const quire_cuda_settings *asked)
                                              &b->device));
 }
 
+void cuda_bench_start(cuda_bench *b, const fc_options *options)
+{
+    cuda_bench_begin(b, options);
+    CHECK(cuda_bench_open(b, NULL));
+}
+
 quire_memory *cuda_bench_open_peer(cuda_bench *b, const quire_memory_options *options)
 {
     const quire_cuda_options open = {

@@ -45,6 +45,9 @@ void cuda_bench_begin(cuda_bench *b, const fc_options *options);
    */
 bool cuda_bench_open(cuda_bench *b, const quire_cuda_settings *settings);
 
+/* A new driver with these options, and device 0 on its primary context, which must open. */
+void cuda_bench_start(cuda_bench *b, const fc_options *options);
+
 /* Opens device 1 as well, with device memory. Returns NULL on failure. */
 quire_memory *cuda_bench_open_peer(cuda_bench *b, const quire_memory_options *options);
 

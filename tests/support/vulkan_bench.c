@@ -51,6 +51,12 @@ void vulkan_bench_start(vulkan_bench *b, const char *layout, uint32_t flags)
     CHECK(vulkan_bench_open(b, NULL));
 }
 
+void vulkan_bench_start_with(vulkan_bench *b, const fv_options *options)
+{
+    vulkan_bench_begin_with(b, options);
+    CHECK(vulkan_bench_open(b, NULL));
+}
+
 quire_vulkan_handles vulkan_bench_handles(const vulkan_bench *b)
 {
     quire_vulkan_handles handles;

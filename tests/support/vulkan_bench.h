@@ -38,6 +38,9 @@ bool vulkan_bench_open_with(vulkan_bench *b, quire_vulkan_options options);
 /* A new driver with this layout and FV_ flags, and quire's own device on it, which must open. */
 void vulkan_bench_start(vulkan_bench *b, const char *layout, uint32_t flags);
 
+/* The same with these options. */
+void vulkan_bench_start_with(vulkan_bench *b, const fv_options *options);
+
 /* The Vulkan objects of the device, and the options that wrap them again, without a queue. */
 quire_vulkan_handles vulkan_bench_handles(const vulkan_bench *b);
 quire_vulkan_wrap_options vulkan_bench_wrap(const vulkan_bench *b);

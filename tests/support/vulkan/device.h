@@ -36,8 +36,8 @@ struct fv_device {
 /* device.c: destroys a device. Reports and destroys the objects that still exist on it. */
 void fv_device_end(fv_device *device);
 
-/* device.c: destroys an object of a device (0: none). pending: the id of the message if work that is
-   not done uses it; NULL: no message. */
+/* device.c: destroys an object of a device (0: none). pending: the id of the message if work that
+   is not done uses it; NULL: no message. */
 void fv_object_destroy(VkDevice device, fv_call call, fv_kind kind, uint64_t object,
                        const char *pending);
 

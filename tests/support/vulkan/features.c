@@ -19,94 +19,58 @@ typedef struct member {
 /* VkPhysicalDeviceZeroInitializeDeviceMemoryFeaturesEXT, which headers of 1.3 lack. */
 #define OF_ZERO ((VkStructureType)1000620000)
 
+#define IN(type, in, member) IN_CORE(type), offsetof(VkPhysicalDevice##in, member)
+
 static const member MEMBERS[] = {
-    {IN_CORE(VULKAN_1_1_FEATURES), offsetof(VkPhysicalDeviceVulkan11Features, protectedMemory),
-     FV_PROTECTED},
-    {IN_CORE(VULKAN_1_2_FEATURES), offsetof(VkPhysicalDeviceVulkan12Features, timelineSemaphore),
-     FV_TIMELINE},
-    {IN_CORE(VULKAN_1_2_FEATURES), offsetof(VkPhysicalDeviceVulkan12Features, bufferDeviceAddress),
+    {IN(VULKAN_1_1_FEATURES, Vulkan11Features, protectedMemory), FV_PROTECTED},
+    {IN(VULKAN_1_2_FEATURES, Vulkan12Features, timelineSemaphore), FV_TIMELINE},
+    {IN(VULKAN_1_2_FEATURES, Vulkan12Features, bufferDeviceAddress), FV_ADDRESS},
+    {IN(VULKAN_1_3_FEATURES, Vulkan13Features, synchronization2), FV_SYNC2},
+    {IN(VULKAN_1_3_FEATURES, Vulkan13Features, maintenance4), FV_MAINTENANCE4},
+    {IN(PROTECTED_MEMORY_FEATURES, ProtectedMemoryFeatures, protectedMemory), FV_PROTECTED},
+    {IN(TIMELINE_SEMAPHORE_FEATURES, TimelineSemaphoreFeatures, timelineSemaphore), FV_TIMELINE},
+    {IN(BUFFER_DEVICE_ADDRESS_FEATURES, BufferDeviceAddressFeatures, bufferDeviceAddress),
      FV_ADDRESS},
-    {IN_CORE(VULKAN_1_3_FEATURES), offsetof(VkPhysicalDeviceVulkan13Features, synchronization2),
-     FV_SYNC2},
-    {IN_CORE(VULKAN_1_3_FEATURES), offsetof(VkPhysicalDeviceVulkan13Features, maintenance4),
-     FV_MAINTENANCE4},
-    {IN_CORE(PROTECTED_MEMORY_FEATURES),
-     offsetof(VkPhysicalDeviceProtectedMemoryFeatures, protectedMemory), FV_PROTECTED},
-    {IN_CORE(TIMELINE_SEMAPHORE_FEATURES),
-     offsetof(VkPhysicalDeviceTimelineSemaphoreFeatures, timelineSemaphore), FV_TIMELINE},
-    {IN_CORE(BUFFER_DEVICE_ADDRESS_FEATURES),
-     offsetof(VkPhysicalDeviceBufferDeviceAddressFeatures, bufferDeviceAddress), FV_ADDRESS},
-    {IN_CORE(SYNCHRONIZATION_2_FEATURES),
-     offsetof(VkPhysicalDeviceSynchronization2Features, synchronization2), FV_SYNC2},
-    {IN_CORE(MAINTENANCE_4_FEATURES), offsetof(VkPhysicalDeviceMaintenance4Features, maintenance4),
-     FV_MAINTENANCE4},
-    {IN_CORE(MEMORY_PRIORITY_FEATURES_EXT),
-     offsetof(VkPhysicalDeviceMemoryPriorityFeaturesEXT, memoryPriority), FV_PRIORITY},
-    {IN_CORE(PAGEABLE_DEVICE_LOCAL_MEMORY_FEATURES_EXT),
-     offsetof(VkPhysicalDevicePageableDeviceLocalMemoryFeaturesEXT, pageableDeviceLocalMemory),
+    {IN(SYNCHRONIZATION_2_FEATURES, Synchronization2Features, synchronization2), FV_SYNC2},
+    {IN(MAINTENANCE_4_FEATURES, Maintenance4Features, maintenance4), FV_MAINTENANCE4},
+    {IN(MEMORY_PRIORITY_FEATURES_EXT, MemoryPriorityFeaturesEXT, memoryPriority), FV_PRIORITY},
+    {IN(PAGEABLE_DEVICE_LOCAL_MEMORY_FEATURES_EXT, PageableDeviceLocalMemoryFeaturesEXT,
+        pageableDeviceLocalMemory),
      FV_PAGEABLE},
     {OF_ZERO, sizeof(VkBaseOutStructure), FV_ZERO},
-    {IN_CORE(COHERENT_MEMORY_FEATURES_AMD),
-     offsetof(VkPhysicalDeviceCoherentMemoryFeaturesAMD, deviceCoherentMemory), FV_DEVICE_COHERENT},
-    {IN_CORE(FEATURES_2),
-     offsetof(VkPhysicalDeviceFeatures2, features) +
-         offsetof(VkPhysicalDeviceFeatures, robustBufferAccess),
-     FV_ROBUST},
-    {IN_CORE(FEATURES_2),
-     offsetof(VkPhysicalDeviceFeatures2, features) +
-         offsetof(VkPhysicalDeviceFeatures, sparseBinding),
-     FV_SPARSE_BINDING},
-    {IN_CORE(FEATURES_2),
-     offsetof(VkPhysicalDeviceFeatures2, features) +
-         offsetof(VkPhysicalDeviceFeatures, sparseResidencyBuffer),
-     FV_SPARSE_BUFFER},
-    {IN_CORE(FEATURES_2),
-     offsetof(VkPhysicalDeviceFeatures2, features) +
-         offsetof(VkPhysicalDeviceFeatures, sparseResidencyImage2D),
-     FV_SPARSE_IMAGE},
-    {IN_CORE(FEATURES_2),
-     offsetof(VkPhysicalDeviceFeatures2, features) +
-         offsetof(VkPhysicalDeviceFeatures, sparseResidencyImage3D),
-     FV_SPARSE_IMAGE},
-    {IN_CORE(FEATURES_2),
-     offsetof(VkPhysicalDeviceFeatures2, features) +
-         offsetof(VkPhysicalDeviceFeatures, sparseResidencyAliased),
-     FV_SPARSE_ALIASED},
-    {IN_CORE(FEATURES_2),
-     offsetof(VkPhysicalDeviceFeatures2, features) +
-         offsetof(VkPhysicalDeviceFeatures, sparseResidency4Samples),
-     FV_SPARSE_SAMPLES},
+    {IN(COHERENT_MEMORY_FEATURES_AMD, CoherentMemoryFeaturesAMD, deviceCoherentMemory),
+     FV_DEVICE_COHERENT},
+    {IN(FEATURES_2, Features2, features.robustBufferAccess), FV_ROBUST},
+    {IN(FEATURES_2, Features2, features.sparseBinding), FV_SPARSE_BINDING},
+    {IN(FEATURES_2, Features2, features.sparseResidencyBuffer), FV_SPARSE_BUFFER},
+    {IN(FEATURES_2, Features2, features.sparseResidencyImage2D), FV_SPARSE_IMAGE},
+    {IN(FEATURES_2, Features2, features.sparseResidencyImage3D), FV_SPARSE_IMAGE},
+    {IN(FEATURES_2, Features2, features.sparseResidencyAliased), FV_SPARSE_ALIASED},
+    {IN(FEATURES_2, Features2, features.sparseResidency4Samples), FV_SPARSE_SAMPLES},
 };
 
 /* The end of the last VkBool32 of each struct above; padding follows. */
-#define END(type, member) (offsetof(type, member) + sizeof(VkBool32))
+#define UP_TO(type, in, last) IN_CORE(type), offsetof(VkPhysicalDevice##in, last) + sizeof(VkBool32)
 
 static const struct {
     VkStructureType type;
     size_t end;
 } STRUCTS[] = {
-    {IN_CORE(VULKAN_1_1_FEATURES), END(VkPhysicalDeviceVulkan11Features, shaderDrawParameters)},
-    {IN_CORE(VULKAN_1_2_FEATURES),
-     END(VkPhysicalDeviceVulkan12Features, subgroupBroadcastDynamicId)},
-    {IN_CORE(VULKAN_1_3_FEATURES), END(VkPhysicalDeviceVulkan13Features, maintenance4)},
-    {IN_CORE(PROTECTED_MEMORY_FEATURES),
-     END(VkPhysicalDeviceProtectedMemoryFeatures, protectedMemory)},
-    {IN_CORE(TIMELINE_SEMAPHORE_FEATURES),
-     END(VkPhysicalDeviceTimelineSemaphoreFeatures, timelineSemaphore)},
-    {IN_CORE(BUFFER_DEVICE_ADDRESS_FEATURES),
-     END(VkPhysicalDeviceBufferDeviceAddressFeatures, bufferDeviceAddressMultiDevice)},
-    {IN_CORE(SYNCHRONIZATION_2_FEATURES),
-     END(VkPhysicalDeviceSynchronization2Features, synchronization2)},
-    {IN_CORE(MAINTENANCE_4_FEATURES), END(VkPhysicalDeviceMaintenance4Features, maintenance4)},
-    {IN_CORE(MEMORY_PRIORITY_FEATURES_EXT),
-     END(VkPhysicalDeviceMemoryPriorityFeaturesEXT, memoryPriority)},
-    {IN_CORE(PAGEABLE_DEVICE_LOCAL_MEMORY_FEATURES_EXT),
-     END(VkPhysicalDevicePageableDeviceLocalMemoryFeaturesEXT, pageableDeviceLocalMemory)},
+    {UP_TO(VULKAN_1_1_FEATURES, Vulkan11Features, shaderDrawParameters)},
+    {UP_TO(VULKAN_1_2_FEATURES, Vulkan12Features, subgroupBroadcastDynamicId)},
+    {UP_TO(VULKAN_1_3_FEATURES, Vulkan13Features, maintenance4)},
+    {UP_TO(PROTECTED_MEMORY_FEATURES, ProtectedMemoryFeatures, protectedMemory)},
+    {UP_TO(TIMELINE_SEMAPHORE_FEATURES, TimelineSemaphoreFeatures, timelineSemaphore)},
+    {UP_TO(BUFFER_DEVICE_ADDRESS_FEATURES, BufferDeviceAddressFeatures,
+           bufferDeviceAddressMultiDevice)},
+    {UP_TO(SYNCHRONIZATION_2_FEATURES, Synchronization2Features, synchronization2)},
+    {UP_TO(MAINTENANCE_4_FEATURES, Maintenance4Features, maintenance4)},
+    {UP_TO(MEMORY_PRIORITY_FEATURES_EXT, MemoryPriorityFeaturesEXT, memoryPriority)},
+    {UP_TO(PAGEABLE_DEVICE_LOCAL_MEMORY_FEATURES_EXT, PageableDeviceLocalMemoryFeaturesEXT,
+           pageableDeviceLocalMemory)},
     {OF_ZERO, sizeof(VkBaseOutStructure) + sizeof(VkBool32)},
-    {IN_CORE(COHERENT_MEMORY_FEATURES_AMD),
-     END(VkPhysicalDeviceCoherentMemoryFeaturesAMD, deviceCoherentMemory)},
-    {IN_CORE(FEATURES_2), offsetof(VkPhysicalDeviceFeatures2, features) +
-                              END(VkPhysicalDeviceFeatures, inheritedQueries)},
+    {UP_TO(COHERENT_MEMORY_FEATURES_AMD, CoherentMemoryFeaturesAMD, deviceCoherentMemory)},
+    {UP_TO(FEATURES_2, Features2, features.inheritedQueries)},
 };
 
 static size_t end_of(VkStructureType type)

@@ -19,8 +19,7 @@ static quire_memory *begin(cuda_bench *b, uint64_t bytes, const quire_memory_opt
 {
     fc_model model = *fc_model_named("a100");
     model.bytes = bytes;
-    cuda_bench_begin(b, &(fc_options){.models = {&model}});
-    CHECK(cuda_bench_open(b, NULL));
+    cuda_bench_start(b, &(fc_options){.models = {&model}});
     b->fc->reset_counters();
     return cuda_bench_memory(b, QUIRE_CUDA_DEVICE, options);
 }

@@ -20,8 +20,7 @@ static quire_stream *stream;
 static void begin_with(void *native)
 {
     fc_options options = cuda_bench_options(NULL, FC_LATE);
-    cuda_bench_begin(&b, &options);
-    CHECK(cuda_bench_open(&b, NULL));
+    cuda_bench_start(&b, &options);
     memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE,
                                &(quire_memory_options){.pages = {.page_size = 2 * MIB}});
     CHECK_OK(quire_cuda_stream_wrap(b.device, native, "own", &stream));

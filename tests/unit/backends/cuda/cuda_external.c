@@ -22,8 +22,7 @@ static int make_file(uint64_t size)
 
 static quire_memory *begin(cuda_bench *b)
 {
-    cuda_bench_begin(b, NULL);
-    CHECK(cuda_bench_open(b, NULL));
+    cuda_bench_start(b, NULL);
     b->descriptor = make_file(3 * MIB);
     return cuda_bench_memory(b, QUIRE_CUDA_DEVICE, NULL);
 }

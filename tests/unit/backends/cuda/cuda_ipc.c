@@ -179,8 +179,7 @@ CASE(device_pages_of_cuMemAlloc_have_legacy_handles)
 {
     unsigned char ipc[QUIRE_CUDA_IPC_SIZE], zeros[QUIRE_CUDA_IPC_SIZE] = {0};
     fc_options less = cuda_bench_options("vgpu", 0);
-    cuda_bench_begin(&b, &less);
-    CHECK(cuda_bench_open(&b, NULL));
+    cuda_bench_start(&b, &less);
     quire_memory *memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, &SMALL);
     CHECK_OK(quire_cuda_export_ipc(memory, cuda_bench_allocate(memory, 100), ipc));
     CHECK(memcmp(ipc, zeros, sizeof ipc));

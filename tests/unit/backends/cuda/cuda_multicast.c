@@ -374,8 +374,7 @@ static quire_result create_types(const fc_options *driver, quire_cuda_handle_typ
 {
     const quire_cuda_multicast_options options = {
         .size = MIB, .devices = BOTH, .device_count = 2, .handle_types = types};
-    cuda_bench_begin(&b, driver);
-    CHECK(cuda_bench_open(&b, NULL));
+    cuda_bench_start(&b, driver);
     return quire_cuda_multicast_create(b.device, &options, &b.multicast);
 }
 

@@ -234,8 +234,7 @@ CUDA_UNIT(cuda_not_ready, a_multicast_object_that_waits_holds_no_lock)
         .size = 2 * MIB, .devices = &device, .device_count = 1};
     mapper of = {.b = b};
     qi_atomic_init_u32(&of.is_done, 0);
-    cuda_bench_begin(b, NULL);
-    CHECK(cuda_bench_open(b, NULL));
+    cuda_bench_start(b, NULL);
     CHECK_OK(quire_cuda_multicast_create(b->device, &options, &b->multicast));
     b->fc->reset_counters();
     b->fc->busy(FOREVER);

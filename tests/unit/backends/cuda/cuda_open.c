@@ -117,8 +117,7 @@ static void check_kinds(const char *model, int version, uint32_t expected)
     cuda_bench b;
     fc_options options = cuda_bench_options(model, 0);
     options.version = version;
-    cuda_bench_begin(&b, &options);
-    CHECK(cuda_bench_open(&b, NULL));
+    cuda_bench_start(&b, &options);
     CHECK_EQ(page_kinds_of(&b), expected);
     cuda_bench_end(&b);
 }
@@ -375,8 +374,7 @@ CUDA_UNIT(cuda_open, the_callers_context_stays_current)
 {
     qi_cu_context own = NULL, current = NULL;
     fc_options options = three_devices();
-    cuda_bench_begin(b, &options);
-    CHECK(cuda_bench_open(b, NULL));
+    cuda_bench_start(b, &options);
     use(cuda_bench_memory(b, QUIRE_CUDA_DEVICE, &SMALL));
     CHECK_EQ(b->fc->depth(), 0);
     CHECK_EQ(CUDA_BENCH_CALL(b, CtxCreate, 3020)(&own, 0, 1), 0);

@@ -14,8 +14,7 @@ static quire_memory *begin(cuda_bench *b)
 {
     const fc_model *h200 = fc_model_named("h200");
     const fc_options driver = {.models = {h200, h200}, .peers = {0x2, 0x1}};
-    cuda_bench_begin(b, &driver);
-    CHECK(cuda_bench_open(b, NULL));
+    cuda_bench_start(b, &driver);
     return cuda_bench_memory(b, QUIRE_CUDA_DEVICE, NULL);
 }
 

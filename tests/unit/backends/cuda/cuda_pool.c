@@ -320,8 +320,7 @@ UNIT(cuda_pool, what_a_pool_cannot_do_is_refused)
                 UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "pool");
     cuda_bench_end(&b);
-    cuda_bench_begin(&b, NULL);
-    CHECK(cuda_bench_open(&b, NULL)); /* without pool pages */
+    cuda_bench_start(&b, NULL); /* without pool pages */
     CHECK_FAILS(quire_cuda_pool_get_info(b.device, &info), UNSUPPORTED);
     CHECK_FAILS(quire_cuda_pool_trim(b.device, 0), UNSUPPORTED);
     cuda_bench_end(&b);

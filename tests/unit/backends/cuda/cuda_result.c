@@ -57,8 +57,7 @@ UNIT(cuda_result, with_every_lost_code_everything_can_be_ended)
         cuda_bench b;
         quire_allocation a;
         char byte = 0;
-        cuda_bench_begin(&b, NULL);
-        CHECK(cuda_bench_open(&b, NULL));
+        cuda_bench_start(&b, NULL);
         quire_memory *memory = cuda_bench_memory(
             &b, QUIRE_CUDA_DEVICE, &(quire_memory_options){.pages = {.page_size = 2 * MIB}});
         CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 100}, &a));

@@ -22,8 +22,7 @@ static unsigned char in[1000], out[1000];
 
 static void begin_with(const fc_options *options)
 {
-    cuda_bench_begin(&b, options);
-    CHECK(cuda_bench_open(&b, NULL));
+    cuda_bench_start(&b, options);
     memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE,
                                &(quire_memory_options){.pages = {.page_size = 2 * MIB}});
     for (size_t i = 0; i < sizeof in; i++)

@@ -122,16 +122,13 @@ UNIT(vulkan_address, every_layout_tells_one_where_the_feature_is)
     uint32_t with = 0, without = 0;
     for (uint32_t i = 0; i < fv_layout_count; i++) {
         vulkan_bench b;
-        quire_vulkan_range range;
-        fv_memory_info page;
         vulkan_bench_start(&b, fv_layouts[i].name, 0);
         quire_memory *memory = vulkan_bench_memory(&b, &LOCAL);
         quire_allocation a = allocate(memory);
-        CHECK_OK(quire_vulkan_get_range(memory, a, &range));
-        CHECK(fv_memory_of(b.driver, range.memory, &page));
-        CHECK_EQ(address_of(memory, a) != 0, page.addressed);
-        with += page.addressed;
-        without += !page.addressed;
+        bool addressed = vulkan_bench_page(&b, memory, a).addressed;
+        CHECK_EQ(address_of(memory, a) != 0, addressed);
+        with += addressed;
+        without += !addressed;
         vulkan_bench_end(&b);
     }
     CHECK(with && without);
@@ -148,62 +145,53 @@ VULKAN_UNIT(vulkan_address, there_is_none_where_page_buffers_are_of_another_usag
 /* ---- objects -------------------------------------------------------------------------------- */
 
 /* A buffer of quire is queried itself, dedicated or not: no buffer over the page is created. */
-UNIT(vulkan_address, a_buffer_has_the_address_of_its_own)
+VULKAN_UNIT_EACH(vulkan_address, a_buffer_has_the_address_of_its_own, dedicated, 2)
 {
-    for (uint32_t flags = 0; flags <= FV_REQUIRE_DEDICATED; flags += FV_REQUIRE_DEDICATED) {
-        vulkan_bench b;
-        quire_buffer buffer;
-        quire_buffer_info info;
-        quire_vulkan_range range;
-        quire_memory *memory = begin(&b, flags, NULL);
-        CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 1000}, &buffer));
-        CHECK_OK(quire_buffer_get_info(memory, buffer, &info));
-        CHECK(info.place.address != 0);
-        CHECK_EQ(info.place.address, native_address(&b, vulkan_buffer_of(memory, buffer)));
-        CHECK_EQ(fv_live(b.driver, FV_BUFFER), 1);
-        CHECK_OK(quire_vulkan_page_buffer(memory, buffer.allocation, &range));
-        CHECK_EQ(range.address, info.place.address);
-        vulkan_bench_end(&b);
-    }
+    const uint32_t flags = dedicated ? FV_REQUIRE_DEDICATED : 0;
+    quire_buffer buffer;
+    quire_buffer_info info;
+    quire_vulkan_range range;
+    quire_memory *memory = begin(b, flags, NULL);
+    CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 1000}, &buffer));
+    CHECK_OK(quire_buffer_get_info(memory, buffer, &info));
+    CHECK(info.place.address != 0);
+    CHECK_EQ(info.place.address, native_address(b, vulkan_buffer_of(memory, buffer)));
+    CHECK_EQ(fv_live(b->driver, FV_BUFFER), 1);
+    CHECK_OK(quire_vulkan_page_buffer(memory, buffer.allocation, &range));
+    CHECK_EQ(range.address, info.place.address);
 }
 
 /*
  * quire does not know the usage of a buffer of the caller's create info, and does not query it. In
  * a shared page the address comes from the page's buffer; in a dedicated page it is 0.
  */
-UNIT(vulkan_address, a_described_buffer_is_not_asked)
+VULKAN_UNIT_EACH(vulkan_address, a_described_buffer_is_not_asked, dedicated, 2)
 {
+    const uint32_t flags = dedicated ? FV_REQUIRE_DEDICATED : 0;
     static const VkExternalMemoryBufferCreateInfo external = {
         .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
         .handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT};
     VkBufferCreateInfo described = VULKAN_BUFFER(1000, VK_BUFFER_USAGE_TRANSFER_DST_BIT);
-    for (uint32_t flags = 0; flags <= FV_REQUIRE_DEDICATED; flags += FV_REQUIRE_DEDICATED) {
-        vulkan_bench b;
-        quire_buffer buffer;
-        quire_vulkan_range range;
-        quire_memory *memory = begin(&b, flags, NULL);
-        described.pNext = flags ? &external : NULL;
-        CHECK_OK(quire_vulkan_buffer_create(memory, &described, NULL, &buffer));
-        CHECK_EQ(address_of(memory, buffer.allocation) != 0, !flags);
-        CHECK_OK(quire_vulkan_page_buffer(memory, buffer.allocation, &range));
-        CHECK_EQ(range.address, address_of(memory, buffer.allocation));
-        vulkan_bench_end(&b); /* the driver reports queries of a buffer without the usage */
-    }
+    quire_buffer buffer;
+    quire_vulkan_range range;
+    quire_memory *memory = begin(b, flags, NULL);
+    described.pNext = flags ? &external : NULL;
+    CHECK_OK(quire_vulkan_buffer_create(memory, &described, NULL, &buffer));
+    CHECK_EQ(address_of(memory, buffer.allocation) != 0, !flags);
+    CHECK_OK(quire_vulkan_page_buffer(memory, buffer.allocation, &range));
+    CHECK_EQ(range.address, address_of(memory, buffer.allocation));
 }
 
-UNIT(vulkan_address, an_image_has_that_of_its_page_unless_the_page_is_tied_to_it)
+VULKAN_UNIT_EACH(vulkan_address, an_image_has_that_of_its_page_unless_the_page_is_tied_to_it,
+                 dedicated, 2)
 {
-    for (uint32_t flags = 0; flags <= FV_REQUIRE_DEDICATED; flags += FV_REQUIRE_DEDICATED) {
-        vulkan_bench b;
-        quire_image image;
-        quire_image_info info;
-        quire_memory *memory = begin(&b, flags, NULL);
-        CHECK_OK(
-            quire_image_create(memory, &(quire_image_options){.width = 16, .height = 16}, &image));
-        CHECK_OK(quire_image_get_info(memory, image, &info));
-        CHECK_EQ(info.place.address != 0, !flags);
-        vulkan_bench_end(&b);
-    }
+    const uint32_t flags = dedicated ? FV_REQUIRE_DEDICATED : 0;
+    quire_image image;
+    quire_image_info info;
+    quire_memory *memory = begin(b, flags, NULL);
+    CHECK_OK(quire_image_create(memory, &(quire_image_options){.width = 16, .height = 16}, &image));
+    CHECK_OK(quire_image_get_info(memory, image, &info));
+    CHECK_EQ(info.place.address != 0, !flags);
 }
 
 /* ---- failures ------------------------------------------------------------------------------- */

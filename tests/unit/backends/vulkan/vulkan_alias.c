@@ -31,8 +31,7 @@ static void begin(bench *t, uint64_t granularity, uint32_t flags)
 {
     fv_layout layout = *fv_layout_named("amd-bar");
     layout.granularity = granularity ? granularity : layout.granularity;
-    vulkan_bench_begin_with(&t->b, &(fv_options){.layouts = {&layout}, .flags = flags});
-    CHECK(vulkan_bench_open(&t->b, NULL));
+    vulkan_bench_start_with(&t->b, &(fv_options){.layouts = {&layout}, .flags = flags});
     t->memory = vulkan_bench_memory(&t->b, &(quire_memory_options){.name = "shared"});
     const quire_allocation_options options = {.size = 64 * KIB, .alignment = 4 * KIB};
     CHECK_OK(quire_allocate(t->memory, &options, &t->range));

@@ -20,8 +20,7 @@ static quire_memory *begin(vulkan_bench *b, uint64_t max_allocation, uint64_t ma
     layout.api_version = VK_API_VERSION_1_3; /* which has maxBufferSize */
     layout.max_allocation = max_allocation;
     layout.max_buffer = max_buffer;
-    vulkan_bench_begin_with(b, &(fv_options){.layouts = {&layout}, .flags = flags});
-    CHECK(vulkan_bench_open(b, NULL));
+    vulkan_bench_start_with(b, &(fv_options){.layouts = {&layout}, .flags = flags});
     quire_memory *memory = vulkan_bench_memory(b, &LOCAL);
     CHECK(memory != NULL);
     return memory;
@@ -152,8 +151,7 @@ static quire_memory *begin_few(vulkan_bench *b, quire_stream **streams)
 {
     fv_layout few = *fv_layout_named("amd-bar");
     few.max_allocations = MAX_OBJECTS;
-    vulkan_bench_begin_with(b, &(fv_options){.layouts = {&few}});
-    CHECK(vulkan_bench_open(b, NULL));
+    vulkan_bench_start_with(b, &(fv_options){.layouts = {&few}});
     for (int i = 0; i < STREAMS; i++)
         CHECK_OK(quire_stream_create(b->device, NULL, &streams[i]));
     quire_memory *memory = vulkan_bench_memory(b, &LOCAL);

@@ -114,8 +114,7 @@ VULKAN_UNIT_EACH(vulkan_memory, a_preference_leaves_a_quarter_of_the_allocations
     const quire_image_options own = {.width = 20, .height = 20};
     fv_layout few = *fv_layout_named("amd-bar");
     few.max_allocations = 9;
-    vulkan_bench_begin_with(b, &(fv_options){.layouts = {&few}, .flags = FV_PREFER_DEDICATED});
-    CHECK(vulkan_bench_open(b, NULL));
+    vulkan_bench_start_with(b, &(fv_options){.layouts = {&few}, .flags = FV_PREFER_DEDICATED});
     quire_memory *memory = vulkan_bench_memory(b, &LOCAL);
     for (int i = 0; i < 50; i++) {
         quire_image image;
@@ -133,8 +132,7 @@ VULKAN_UNIT(vulkan_memory, a_preference_of_a_raw_range_leaves_a_quarter_of_the_a
 {
     fv_layout few = *fv_layout_named("amd-bar");
     few.max_allocations = 9;
-    vulkan_bench_begin_with(b, &(fv_options){.layouts = {&few}});
-    CHECK(vulkan_bench_open(b, NULL));
+    vulkan_bench_start_with(b, &(fv_options){.layouts = {&few}});
     quire_memory *memory = vulkan_bench_memory(b, &LOCAL);
     VkMemoryDedicatedRequirements dedicated = {.sType =
                                                    VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS,
@@ -349,8 +347,6 @@ VULKAN_UNIT_ON(vulkan_memory, usage_may_come_from_the_chain, vulkan_bench_start(
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .pNext = &wide, .size = 1000};
     VkBufferCreateInfo narrow = VULKAN_BUFFER(1000, (VkBufferUsageFlags)wide.usage);
     quire_requirements needs, same;
-    quire_vulkan_range range;
-    fv_memory_info page;
     quire_buffer buffer;
     quire_memory *memory = vulkan_bench_memory(b, NULL);
     CHECK_OK(quire_vulkan_buffer_requirements(b->device, &info, &needs));
@@ -358,9 +354,7 @@ VULKAN_UNIT_ON(vulkan_memory, usage_may_come_from_the_chain, vulkan_bench_start(
     CHECK_EQ(needs.alignment, same.alignment);
     CHECK_EQ(needs.kind_mask, same.kind_mask);
     CHECK_OK(quire_vulkan_buffer_create(memory, &info, NULL, &buffer));
-    CHECK_OK(quire_vulkan_get_range(memory, buffer.allocation, &range));
-    CHECK(fv_memory_of(b->driver, range.memory, &page));
-    CHECK(page.addressed);
+    CHECK(vulkan_bench_page(b, memory, buffer.allocation).addressed);
     const quire_vulkan_handles h = vulkan_bench_handles(b);
     PFN_vkGetBufferDeviceAddress address_of = VULKAN_CALL(h, vkGetBufferDeviceAddress);
     const VkBufferDeviceAddressInfo asked = {.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO,

@@ -99,8 +99,7 @@ UNIT(vulkan_open_own, the_older_extension_of_device_addresses_excludes_the_newer
         CHECK(!features_of(b.device).buffer_device_address);
         CHECK_EQ(of_1_2.bufferDeviceAddress, VK_FALSE);
         vulkan_bench_end(&b); /* the driver reports both */
-        vulkan_bench_begin_with(&b, &(fv_options){.layouts = {&layout}});
-        CHECK(vulkan_bench_open(&b, NULL));
+        vulkan_bench_start_with(&b, &(fv_options){.layouts = {&layout}});
         CHECK(features_of(b.device).buffer_device_address);
         vulkan_bench_end(&b);
     }

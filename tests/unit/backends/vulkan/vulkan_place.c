@@ -153,7 +153,6 @@ VULKAN_UNIT_EACH(vulkan_place, the_caller_binds_an_unbound_buffer, i, DEDICATION
 {
     quire_buffer buffer;
     quire_vulkan_range range;
-    fv_memory_info page;
     quire_allocation_info info;
     quire_memory *memory = begin(b, NULL, DEDICATION[i]);
     VkBuffer native = native_buffer(b);
@@ -166,8 +165,7 @@ VULKAN_UNIT_EACH(vulkan_place, the_caller_binds_an_unbound_buffer, i, DEDICATION
     if (!info.dedicated)
         use(memory, buffer.allocation); /* through the buffer over the page */
     CHECK_OK(quire_vulkan_get_range(memory, buffer.allocation, &range));
-    CHECK(fv_memory_of(b->driver, range.memory, &page));
-    CHECK_EQ(page.dedicated, i != 0);
+    CHECK_EQ(vulkan_bench_page(b, memory, buffer.allocation).dedicated, i != 0);
     CHECK_EQ(CALL(b, vkBindBufferMemory)(vulkan_bench_handles(b).device, native, range.memory,
                                          range.memory_offset),
              0);

@@ -50,9 +50,8 @@ static void *write_often(void *unused)
 VULKAN_UNIT(vulkan_queue, the_program_submits_while_other_threads_copy)
 {
     pthread_t thread;
-    vulkan_bench_begin_with(
+    vulkan_bench_start_with(
         b, &(fv_options){.layouts = {fv_layout_named("amd-bar")}, .linger_us = 200});
-    CHECK(vulkan_bench_open(b, NULL));
     written = vulkan_bench_memory(b, &LOCAL);
     CHECK_OK(quire_allocate(written, &(quire_allocation_options){.size = 1000}, &target));
     const quire_vulkan_handles h = vulkan_bench_handles(b);

@@ -22,16 +22,12 @@ VULKAN_UNIT_ON(vulkan_settings, priorities_of_an_own_device_change,
                vulkan_bench_start(b, "amd-rebar", 0))
 {
     static const float good[] = {0.25f, 1, 0}, wrong[] = {-0.5f, 1.5f, NAN};
-    quire_vulkan_range range;
-    fv_memory_info page;
     quire_memory *memory = vulkan_bench_memory(b, &LOCAL);
     quire_allocation a = allocate(memory);
-    CHECK_OK(quire_vulkan_get_range(memory, a, &range));
     for (int i = 0; i < 3; i++) {
         CHECK_OK(quire_vulkan_set_priority(memory, a, good[i]));
         CHECK_FAILS(quire_vulkan_set_priority(memory, a, wrong[i]), QUIRE_ERROR_INVALID_ARGUMENT);
-        CHECK(fv_memory_of(b->driver, range.memory, &page));
-        CHECK(page.priority == good[i]);
+        CHECK(vulkan_bench_page(b, memory, a).priority == good[i]);
     }
 }
 

@@ -224,8 +224,7 @@ VULKAN_UNIT(vulkan_sparse, images_keep_the_granularity_to_their_neighbours)
     quire_vulkan_sparse *sparse = NULL;
     fv_layout layout = *fv_layout_named("amd-bar");
     layout.granularity = 2 * BLOCK;
-    vulkan_bench_begin_with(b, &(fv_options){.layouts = {&layout}});
-    CHECK(vulkan_bench_open(b, NULL));
+    vulkan_bench_start_with(b, &(fv_options){.layouts = {&layout}});
     quire_memory *memory = vulkan_bench_memory(b, &LOCAL);
     VkImageCreateInfo info = PICTURE;
     info.extent.height = 224; /* 7 blocks */
@@ -352,9 +351,8 @@ static void *bind_and_copy(void *argument)
 VULKAN_UNIT(vulkan_sparse, different_objects_and_copies_take_turns_at_the_queue)
 {
     pthread_t threads[THREADS];
-    vulkan_bench_begin_with(
+    vulkan_bench_start_with(
         b, &(fv_options){.layouts = {fv_layout_named("amd-bar")}, .linger_us = 50});
-    CHECK(vulkan_bench_open(b, NULL));
     quire_memory *memory = vulkan_bench_memory(b, &LOCAL);
     for (int i = 0; i < THREADS; i++)
         CHECK(!pthread_create(&threads[i], NULL, bind_and_copy, memory));

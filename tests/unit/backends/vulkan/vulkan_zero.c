@@ -22,20 +22,10 @@ static quire_memory *begin(vulkan_bench *b, uint32_t flags)
     fv_layout layout = make_layout();
     const fv_options options = {.layouts = {&layout}, .flags = flags | FV_DIRTY};
     quire_vulkan_features features;
-    vulkan_bench_begin_with(b, &options);
-    CHECK(vulkan_bench_open(b, NULL));
+    vulkan_bench_start_with(b, &options);
     CHECK_OK(quire_vulkan_get_features(b->device, &features));
     CHECK(features.zero_initialize);
     return vulkan_bench_memory(b, &LOCAL);
-}
-
-static bool is_made_with_zeros(vulkan_bench *b, quire_memory *memory, quire_allocation allocation)
-{
-    quire_vulkan_range range;
-    fv_memory_info info;
-    CHECK_OK(quire_vulkan_get_range(memory, allocation, &range));
-    CHECK(fv_memory_of(b->driver, range.memory, &info));
-    return info.zeroed;
 }
 
 static void expect_zeros(quire_memory *memory, quire_allocation allocation)
@@ -58,7 +48,7 @@ VULKAN_UNIT_IN(vulkan_zero, a_dedicated_page_needs_no_fill_the_first_time, begin
         CHECK_OK(quire_allocate(memory, &zero, &a));
         CHECK_EQ(fv_calls(b->driver, "vkAllocateMemory"), !round); /* then the page is kept */
         CHECK_EQ(fv_calls(b->driver, "vkQueueSubmit"), round);
-        CHECK(is_made_with_zeros(b, memory, a));
+        CHECK(vulkan_bench_page(b, memory, a).zeroed);
         expect_zeros(memory, a);
         CHECK_OK(quire_fill(memory, a, &(quire_fill_options){.value = 0xff}, NULL));
         CHECK_OK(quire_free(memory, a));
@@ -75,11 +65,11 @@ VULKAN_UNIT_IN(vulkan_zero, other_pages_are_made_without, begin(b, 0))
     quire_allocation shared, dedicated;
     CHECK_OK(
         quire_allocate(memory, &(quire_allocation_options){.size = SIZE, .zero = true}, &shared));
-    CHECK(!is_made_with_zeros(b, memory, shared));
+    CHECK(!vulkan_bench_page(b, memory, shared).zeroed);
     expect_zeros(memory, shared);
     CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = SIZE, .dedicated = true},
                             &dedicated));
-    CHECK(!is_made_with_zeros(b, memory, dedicated));
+    CHECK(!vulkan_bench_page(b, memory, dedicated).zeroed);
 }
 
 /* An image that must have a page of its own could not be filled. */
@@ -90,7 +80,7 @@ UNIT(vulkan_zero, an_image_with_a_required_page_gets_zeros)
     quire_image image;
     quire_memory *memory = begin(&b, FV_REQUIRE_DEDICATED);
     CHECK_OK(quire_image_create(memory, &zero, &image));
-    CHECK(is_made_with_zeros(&b, memory, image.allocation));
+    CHECK(vulkan_bench_page(&b, memory, image.allocation).zeroed);
     vulkan_bench_end(&b);
     vulkan_bench_start(&b, "amd-rebar", FV_REQUIRE_DEDICATED);
     CHECK_FAILS(quire_image_create(vulkan_bench_memory(&b, &LOCAL), &zero, &image),
