@@ -1,7 +1,9 @@
 /*
- * vulkan_memory.c - pages, ranges and objects on the fake Vulkan driver: the calls that the driver
- * receives, and their number.
+ * vulkan_memory.c - pages, ranges, objects and maps on the fake Vulkan driver: the calls that the
+ * driver receives, and their number; priorities, and the functions of a wrapped device.
  */
+#include <math.h>
+
 #include "tests/support/unit.h"
 #include "tests/support/vulkan_bench.h"
 #include "tests/support/vulkan_native.h"
@@ -425,4 +427,178 @@ VULKAN_UNIT(vulkan_memory, the_best_of_several_devices_is_opened)
     CHECK_OK(quire_vulkan_open(&first, &b->device));
     CHECK_OK(quire_device_get_info(b->device, &cpu));
     CHECK_EQ(cpu.kind_count, options.layouts[0]->type_count);
+}
+
+/* ---- maps: the driver reports two of one memory, and flushes of memory without one ----------- */
+
+enum { MAPPED = 1000 };
+
+typedef struct scene {
+    vulkan_bench b;
+    quire_memory *memory;
+} scene;
+
+static void begin_mapping(scene *s, bool on_demand)
+{
+    static const quire_intent readback = QUIRE_INTENT_HOST_READ;
+    vulkan_bench_start(&s->b, "amd-bar", 0);
+    s->memory = vulkan_bench_memory(&s->b, &(quire_memory_options){.kind.intent = readback,
+                                                                   .map_on_demand = on_demand,
+                                                                   .pages.page_size = 1024 * KIB});
+}
+
+static void end_mapping(scene *s)
+{
+    vulkan_bench_end(&s->b);
+}
+
+#define CASE(name, begin) UNIT_ON(vulkan_map, name, scene, s, begin, end_mapping)
+
+/* Checks the calls since the last check. */
+static void expect_maps(scene *s, uint64_t maps, uint64_t unmaps)
+{
+    CHECK_EQ(fv_calls(s->b.driver, "vkMapMemory"), maps);
+    CHECK_EQ(fv_calls(s->b.driver, "vkUnmapMemory"), unmaps);
+    fv_reset_counters(s->b.driver);
+}
+
+CASE(a_page_is_mapped_once_without_the_option, begin_mapping(s, false))
+{
+    quire_buffer buffer;
+    quire_allocation_info info;
+    char bytes[MAPPED];
+    for (int i = 0; i < 10; i++) {
+        CHECK_OK(quire_buffer_create(
+            s->memory, &(quire_buffer_options){.size = MAPPED, .mapped = true, .info = &info},
+            &buffer));
+        memset(info.host, i, MAPPED);
+        CHECK_OK(quire_read(s->memory, buffer.allocation, 0, bytes, MAPPED));
+        CHECK_EQ(bytes[MAPPED - 1], i);
+        CHECK_OK(quire_free(s->memory, buffer.allocation));
+    }
+    expect_maps(s, 1, 0);
+}
+
+CASE(a_page_is_mapped_while_a_buffer_is, begin_mapping(s, true))
+{
+    quire_buffer first, second;
+    quire_allocation_info info;
+    const quire_buffer_options plain = {.size = MAPPED};
+    const quire_buffer_options mapped = {.size = MAPPED, .mapped = true, .info = &info};
+    CHECK_OK(quire_buffer_create(s->memory, &plain, &first));
+    expect_maps(s, 0, 0);
+    CHECK_OK(quire_write(s->memory, first.allocation, 0, "abc", 3));
+    expect_maps(s, 1, 1);
+    CHECK_OK(quire_buffer_create(s->memory, &mapped, &second));
+    CHECK_OK(quire_write(s->memory, first.allocation, 0, "abc", 3));
+    memset(info.host, 7, MAPPED);
+    CHECK_OK(quire_flush(s->memory, second.allocation, 0, 0));
+    expect_maps(s, 1, 0);
+    CHECK_OK(quire_free(s->memory, second.allocation));
+    expect_maps(s, 0, 1);
+    CHECK_OK(quire_free(s->memory, first.allocation));
+    CHECK_OK(quire_memory_trim(s->memory, 0, NULL));
+    expect_maps(s, 0, 0);
+}
+
+CASE(objects_from_create_infos_are_mapped, begin_mapping(s, true))
+{
+    quire_buffer buffer;
+    quire_allocation_info info;
+    const VkBufferCreateInfo create = VULKAN_BUFFER(MAPPED, VK_BUFFER_USAGE_TRANSFER_SRC_BIT);
+    const quire_vulkan_object_options options = {.mapped = true};
+    for (int dedicated = 0; dedicated < 2; dedicated++) {
+        quire_vulkan_object_options own = options;
+        own.dedicated = dedicated;
+        CHECK_OK(quire_vulkan_buffer_create(s->memory, &create, &own, &buffer));
+        expect_maps(s, 1, 0);
+        CHECK_OK(quire_allocation_get_info(s->memory, buffer.allocation, &info));
+        CHECK(info.host != NULL);
+        memset(info.host, 1, MAPPED);
+        CHECK_OK(quire_free(s->memory, buffer.allocation));
+        expect_maps(s, 0, 1);
+    }
+}
+
+CASE(a_failed_map_is_the_error_of_the_call, begin_mapping(s, true))
+{
+    quire_buffer buffer;
+    quire_allocation raw;
+    void *pointer = s;
+    const fv_fault fault = {
+        .function = "vkMapMemory", .call = 1, .result = VK_ERROR_MEMORY_MAP_FAILED};
+    CHECK_OK(quire_allocate(s->memory, &(quire_allocation_options){.size = MAPPED}, &raw));
+    CHECK(fv_fail(s->b.driver, &fault));
+    CHECK(quire_map(s->memory, raw, &pointer));
+    CHECK(pointer == NULL);
+    CHECK_EQ(quire_last_native_code(), (int64_t)VK_ERROR_MEMORY_MAP_FAILED);
+    CHECK(fv_fail(s->b.driver, &fault));
+    CHECK(quire_buffer_create(s->memory, &(quire_buffer_options){.size = MAPPED, .mapped = true},
+                              &buffer));
+    CHECK(!buffer.allocation.id);
+    CHECK_OK(quire_map(s->memory, raw, &pointer));
+    CHECK_OK(quire_unmap(s->memory, raw));
+}
+
+/* ---- priorities ------------------------------------------------------------------------------ */
+
+static quire_allocation allocate(quire_memory *memory)
+{
+    quire_allocation made;
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 1000}, &made));
+    return made;
+}
+
+/* The driver reports priorities that change on a device without the feature. */
+VULKAN_UNIT_ON(vulkan_settings, priorities_of_an_own_device_change,
+               vulkan_bench_start(b, "amd-rebar", 0))
+{
+    static const float good[] = {0.25f, 1, 0}, wrong[] = {-0.5f, 1.5f, NAN};
+    quire_memory *memory = vulkan_bench_memory(b, &LOCAL);
+    quire_allocation a = allocate(memory);
+    for (int i = 0; i < 3; i++) {
+        CHECK_OK(quire_vulkan_set_priority(memory, a, good[i]));
+        CHECK_FAILS(quire_vulkan_set_priority(memory, a, wrong[i]), QUIRE_ERROR_INVALID_ARGUMENT);
+        CHECK(vulkan_bench_page(b, memory, a).priority == good[i]);
+    }
+}
+
+/* radv 23.1 has priorities of new memory only. */
+VULKAN_UNIT_ON(vulkan_settings, priorities_do_not_change_without_the_feature,
+               vulkan_bench_start(b, "amd-bar", 0))
+{
+    quire_memory *memory = vulkan_bench_memory(b, &LOCAL);
+    CHECK_FAILS(quire_vulkan_set_priority(memory, allocate(memory), 0.25f),
+                QUIRE_ERROR_UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "pageableDeviceLocalMemory");
+}
+
+/* ---- wrapping ------------------------------------------------------------------------------- */
+
+static PFN_vkGetDeviceProcAddr next_one;
+static uint64_t asked;
+
+static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL ask_next(VkDevice device, const char *name)
+{
+    asked++;
+    return next_one(device, name);
+}
+
+/* Like a layer: the backend calls the functions of the given get_device_proc_addr. */
+VULKAN_UNIT_ON(vulkan_settings, functions_come_from_the_next_layer_where_it_is_given,
+               vulkan_bench_start(b, NULL, 0))
+{
+    const quire_vulkan_handles h = vulkan_bench_handles(b);
+    next_one = VULKAN_CALL(h, vkGetDeviceProcAddr);
+    quire_vulkan_wrap_options options = vulkan_bench_wrap(b);
+    options.get_device_proc_addr = ask_next;
+    quire_device *device = NULL;
+    quire_memory *memory = NULL;
+    asked = 0;
+    CHECK_OK(quire_vulkan_wrap(&options, &device));
+    CHECK(asked > 30); /* all functions of devices */
+    CHECK_OK(quire_memory_create(device, &LOCAL, &memory));
+    allocate(memory);
+    quire_memory_destroy_all(&memory);
+    CHECK_OK(quire_device_destroy(&device));
 }
