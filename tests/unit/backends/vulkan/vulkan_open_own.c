@@ -49,7 +49,7 @@ static void expect_refused(vulkan_bench *b, quire_vulkan_options options, quire_
 /* ---- extensions ------------------------------------------------------------------------------ */
 
 /* AMD's kinds need an extension and a feature that quire does not enable itself. */
-UNIT(vulkan_open_own, an_extension_and_its_feature_are_enabled)
+VULKAN_UNIT_EACH(vulkan_open_own, an_extension_and_its_feature_are_enabled, i, 2)
 {
     static const char *const names[] = {"VK_AMD_device_coherent_memory", "VK_EXT_memory_budget"};
     VkPhysicalDeviceCoherentMemoryFeaturesAMD coherent = {
@@ -58,25 +58,20 @@ UNIT(vulkan_open_own, an_extension_and_its_feature_are_enabled)
     const quire_kind_request request = {.required = QUIRE_DEVICE_COHERENT | QUIRE_DEVICE_UNCACHED};
     quire_allocation a;
     uint32_t kind;
-    for (int i = 0; i < 2; i++) {
-        vulkan_bench b;
-        vulkan_bench_begin(&b, "amd-bar", 0);
-        quire_vulkan_options own = {.device = NULL};
-        if (i)
-            own = (quire_vulkan_options){.device_extensions = names,
-                                         .device_extension_count = COUNT(names),
-                                         .chain = &coherent};
-        CHECK(vulkan_bench_open_with(&b, own));
-        CHECK_EQ(features_of(b.device).device_coherent_memory, i);
-        CHECK(features_of(b.device).memory_budget);
-        CHECK_OK(quire_device_choose_kind(b.device, &request, &kind));
-        quire_memory *memory =
-            vulkan_bench_memory(&b, &(quire_memory_options){.kind.mask = UINT32_C(1) << kind});
-        CHECK(memory != NULL);
-        quire_result result = quire_allocate(memory, &(quire_allocation_options){.size = 1000}, &a);
-        CHECK_EQ(result, i ? QUIRE_SUCCESS : UNSUPPORTED);
-        vulkan_bench_end(&b);
-    }
+    vulkan_bench_begin(b, "amd-bar", 0);
+    quire_vulkan_options own = {.device = NULL};
+    if (i)
+        own = (quire_vulkan_options){
+            .device_extensions = names, .device_extension_count = COUNT(names), .chain = &coherent};
+    CHECK(vulkan_bench_open_with(b, own));
+    CHECK_EQ(features_of(b->device).device_coherent_memory, i);
+    CHECK(features_of(b->device).memory_budget);
+    CHECK_OK(quire_device_choose_kind(b->device, &request, &kind));
+    quire_memory *memory =
+        vulkan_bench_memory(b, &(quire_memory_options){.kind.mask = UINT32_C(1) << kind});
+    CHECK(memory != NULL);
+    quire_result result = quire_allocate(memory, &(quire_allocation_options){.size = 1000}, &a);
+    CHECK_EQ(result, i ? QUIRE_SUCCESS : UNSUPPORTED);
 }
 
 /* The program's VK_EXT_buffer_device_address excludes the extension and the feature of the same

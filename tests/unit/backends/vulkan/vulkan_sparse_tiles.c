@@ -129,33 +129,29 @@ VULKAN_UNIT(vulkan_sparse_tiles, a_tail_of_all_layers_is_bound_once)
 }
 
 /* The driver reports a missing and an unnecessary METADATA flag. */
-UNIT(vulkan_sparse_tiles, metadata_is_an_aspect_without_tiles)
+VULKAN_UNIT_EACH(vulkan_sparse_tiles, metadata_is_an_aspect_without_tiles, i, 2)
 {
     VkImageCreateInfo color = SHADOWS;
     color.format = VK_FORMAT_R8G8B8A8_UNORM;
     color.usage = VK_IMAGE_USAGE_SAMPLED_BIT;
     const VkImageCreateInfo *infos[] = {&SHADOWS, &color};
-    for (int i = 0; i < 2; i++) {
-        vulkan_bench b;
-        quire_vulkan_sparse *sparse = make(&b, FV_METADATA, infos[i]);
-        quire_vulkan_sparse_info info = sparse_info(sparse);
-        const quire_vulkan_aspect *last = &info.aspects[info.aspect_count - 1];
-        CHECK_EQ(last->aspect, METADATA);
-        CHECK_EQ(last->tiled_levels, 0);
-        CHECK_EQ(last->tile.width, 0);
-        check_regions(sparse, METADATA);
-        const quire_vulkan_region metadata = {.layer = 1, .aspect = METADATA};
-        CHECK_OK(quire_vulkan_sparse_bind_region(sparse, &metadata));
-        CHECK_EQ(bound(sparse), 1);
-        quire_vulkan_part part = sparse_part(sparse, info.size - 1);
-        CHECK(part.is_tail && part.allocation.id && part.region.aspect == METADATA);
-        CHECK_EQ(part.region.layer, 1);
-        CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 0)); /* tails and metadata together */
-        CHECK_OK(quire_vulkan_sparse_unbind(sparse, 0, 0));
-        CHECK_OK(quire_vulkan_sparse_bind_region(sparse, &(quire_vulkan_region){.level = 4}));
-        CHECK_EQ(bound(sparse), info.aspect_count); /* that of the layer with its tails */
-        vulkan_bench_end(&b);
-    }
+    quire_vulkan_sparse *sparse = make(b, FV_METADATA, infos[i]);
+    quire_vulkan_sparse_info info = sparse_info(sparse);
+    const quire_vulkan_aspect *last = &info.aspects[info.aspect_count - 1];
+    CHECK_EQ(last->aspect, METADATA);
+    CHECK_EQ(last->tiled_levels, 0);
+    CHECK_EQ(last->tile.width, 0);
+    check_regions(sparse, METADATA);
+    const quire_vulkan_region metadata = {.layer = 1, .aspect = METADATA};
+    CHECK_OK(quire_vulkan_sparse_bind_region(sparse, &metadata));
+    CHECK_EQ(bound(sparse), 1);
+    quire_vulkan_part part = sparse_part(sparse, info.size - 1);
+    CHECK(part.is_tail && part.allocation.id && part.region.aspect == METADATA);
+    CHECK_EQ(part.region.layer, 1);
+    CHECK_OK(quire_vulkan_sparse_bind(sparse, 0, 0)); /* tails and metadata together */
+    CHECK_OK(quire_vulkan_sparse_unbind(sparse, 0, 0));
+    CHECK_OK(quire_vulkan_sparse_bind_region(sparse, &(quire_vulkan_region){.level = 4}));
+    CHECK_EQ(bound(sparse), info.aspect_count); /* that of the layer with its tails */
 }
 
 VULKAN_UNIT(vulkan_sparse_tiles, images_of_several_samples_have_smaller_tiles)
