@@ -210,9 +210,10 @@ static quire_result create_and_map(qi_budget_claim *claim, qi_calls *calls,
     quire_result result = create_native(device, calls, request, &page->native);
     if (result)
         return result;
-    page->size = request->max_size ? request->size : page->native.size;
-    if (page->size > request->size)
-        result = qi_budget_claim_more(claim, page->size - request->size);
+    page->bytes = request->max_size ? request->size : page->native.size;
+    page->extent = page->bytes;
+    if (page->bytes > request->size)
+        result = qi_budget_claim_more(claim, page->bytes - request->size);
     page->host = NULL;
     bool maps = device->info.kinds[page->kind].flags & QUIRE_HOST_VISIBLE && !page->on_demand;
     if (!result && maps)
@@ -256,7 +257,7 @@ void qi_device_page_destroy(quire_device *device, qi_calls *calls, qi_account *a
                             const qi_device_page *page)
 {
     qi_budget_claim claim = claim_for(device, account, page->kind);
-    claim.bytes = page->size;
+    claim.bytes = page->bytes;
     qi_budget_begin_return(&claim);
     if (page->host)
         unmap_native(device, calls, &page->native);
@@ -280,8 +281,8 @@ quire_result qi_device_page_grow(quire_device *device, qi_calls *calls, qi_accou
     claim.name = name;
     claim.terms = terms;
     claim.is_part = true;
-    quire_result result = qi_budget_claim_page(&claim, to - page->size);
-    return result ? result : settle(&claim, resize(device, calls, &page->native, page->size, to));
+    quire_result result = qi_budget_claim_page(&claim, to - page->extent);
+    return result ? result : settle(&claim, resize(device, calls, &page->native, page->extent, to));
 }
 
 void qi_device_page_shrink(quire_device *device, qi_calls *calls, qi_account *account,

@@ -56,8 +56,8 @@ static void forget_moving(qi_pages *pages, qi_page *page)
     pages->moving--;
     pages->stats.pages_destroyed++;
     pages->stats.page_count--;
-    pages->stats.reserved_bytes -= page->native.size;
-    qi_page_history_change(page, page->native.size, 0);
+    pages->stats.reserved_bytes -= page->native.bytes;
+    qi_page_history_change(page, page->native.bytes, 0);
     forget_page(pages, page);
 }
 
@@ -107,9 +107,9 @@ static void finish_page(quire_memory *memory, qi_page *page)
     if (page->phase == QI_PAGE_LIVE) {
         page->resizing = false;
         page->cut_from = 0;
-        if (native->size < native->native.size)
+        if (native->extent < native->native.size)
             qi_ignore(device->table.page_resize(device->state, &native->native, native->native.size,
-                                                native->size));
+                                                native->extent));
         return;
     }
     qi_checked_page_leaving(page);
@@ -156,7 +156,7 @@ static uint64_t count_pages(quire_memory *memory, uint64_t *count)
                           page->phase == QI_PAGE_LEAVING;
         if (!is_counted)
             continue;
-        bytes += page->cut_from ? page->cut_from : page->native.size;
+        bytes += page->cut_from ? page->cut_from : page->native.bytes;
         ++*count;
     }
     return bytes;

@@ -95,14 +95,14 @@ static void set_size(qi_page *page, uint64_t size)
 {
     qi_pages *pages = &page->shard->memory->pages;
     quire_memory_stats *stats = &pages->stats;
-    uint64_t from = page->native.size;
+    uint64_t from = page->native.bytes;
     if (!page->tally->allocation_count) {
         page->shard->empty_pages.bytes += size - from; /* of a smaller size: wraps, as intended */
         if (size < page->shard->empty_pages.least)
             page->shard->empty_pages.least = size;
     }
     qi_lock_acquire(&pages->lock);
-    page->native.size = size;
+    page->native.extent = page->native.bytes = size;
     qi_page_history_change(page, from, size);
     stats->reserved_bytes += size - from;
     qi_raise(&stats->peak_reserved_bytes, stats->reserved_bytes);
@@ -117,9 +117,9 @@ bool qi_elastic_is_shrinking(const qi_shard *shard)
 
 uint64_t qi_elastic_shrink_finish(quire_memory *memory, qi_page *page)
 {
-    uint64_t from = page->cut_from, bytes = from - page->native.size;
+    uint64_t from = page->cut_from, bytes = from - page->native.extent;
     qi_device_page_shrink(memory->device, &memory->calls, &memory->account, &page->native, from,
-                          page->native.size);
+                          page->native.extent);
     end_move(page, true);
     return bytes;
 }
@@ -135,7 +135,7 @@ static quire_result needed_size(const qi_page *page, uint64_t size, uint64_t ali
 {
     const qi_shard *shard = page->shard;
     const uint64_t granule = shard->memory->granule, max = page->native.native.size;
-    uint64_t end = page->tally->skipped + region_size(page, page->native.size), total = 0;
+    uint64_t end = page->tally->skipped + region_size(page, page->native.extent), total = 0;
     uint64_t start = end - qi_space_free_at_end(shard->space, page->region);
     start +=
         qi_padding(page->native.native.address + start, alignment > granule ? alignment : granule);
@@ -148,8 +148,8 @@ static quire_result needed_size(const qi_page *page, uint64_t size, uint64_t ali
                             size > max
                                 ? "%b (%u byte%s) can never fit: the page has %b and can grow to %b"
                                 : "%b (%u byte%s) requested: the page has %b and can grow to %b",
-                            size, size, page->native.size, max);
-    if (total > page->native.size)
+                            size, size, page->native.extent, max);
+    if (total > page->native.extent)
         *needed = total;
     return QUIRE_SUCCESS;
 }
@@ -163,7 +163,7 @@ static qi_page_attempt begin_growth(const qi_page *page, uint64_t needed,
 {
     const qi_shard *shard = page->shard;
     quire_memory *memory = shard->memory;
-    const uint64_t from = page->native.size, room = page->native.native.size - from;
+    const uint64_t from = page->native.extent, room = page->native.native.size - from;
     bool is_reduced = false;
     qi_lock_acquire(&memory->pages.lock);
     uint64_t by = qi_page_policy_size(shard);
@@ -186,7 +186,7 @@ static quire_result map_more(const qi_page *page, qi_page_attempt *a, qi_page_pr
             qi_page_attempt_start(a);
             result =
                 qi_device_page_grow(memory->device, &memory->calls, &memory->account, &a->terms,
-                                    memory->name, &page->native, page->native.size + a->size);
+                                    memory->name, &page->native, page->native.extent + a->size);
         } while (qi_is_out_of_memory(result) &&
                  qi_pages_give_back_empty(memory, UINT64_MAX, &progress->events));
     } while (qi_page_attempt_again(a, result, progress));
@@ -197,7 +197,7 @@ static quire_result map_more(const qi_page *page, qi_page_attempt *a, qi_page_pr
 static void grown(qi_page *page, uint64_t to, const qi_budget_terms *terms)
 {
     qi_pages *pages = &page->shard->memory->pages;
-    qi_checked_page_grown(page, page->native.size, to);
+    qi_checked_page_grown(page, page->native.extent, to);
     set_size(page, to);
     page->over_budget = terms->has_exceeded;
     qi_lock_acquire(&pages->lock);
@@ -213,7 +213,7 @@ static quire_result grow(qi_page *page, uint64_t needed, qi_page_progress *progr
 {
     qi_shard *shard = page->shard;
     quire_memory *memory = shard->memory;
-    const uint64_t from = page->native.size;
+    const uint64_t from = page->native.extent;
     qi_page_attempt a = begin_growth(page, needed, progress);
     qi_page *leaving = qi_empty_pages_take_oldest(shard, a.size, QI_EMPTY_PAGES_PER_CALL, NULL);
     progress->gave_back_empty = true;
@@ -284,7 +284,7 @@ quire_result qi_elastic_grow(qi_shard *shard, qi_elastic_result *outcome,
 static uint64_t spare_bytes(const qi_page *page, uint64_t keep)
 {
     const qi_shard *shard = page->shard;
-    uint64_t unit = qi_page_unit(shard->memory), size = page->native.size;
+    uint64_t unit = qi_page_unit(shard->memory), size = page->native.extent;
     uint64_t free = qi_space_free_at_end(shard->space, page->region);
     uint64_t above = qi_pages_above_floor(&shard->memory->pages);
     uint64_t spare = free > keep ? free - keep : 0;
@@ -297,7 +297,7 @@ qi_page *qi_elastic_shrink(qi_shard *shard, uint64_t keep, qi_page *leaving)
     qi_page *page = qi_elastic_page(shard);
     if (!page || !begin_move(page))
         return leaving;
-    uint64_t spare = spare_bytes(page, keep), from = page->native.size;
+    uint64_t spare = spare_bytes(page, keep), from = page->native.extent;
     if (!spare ||
         qi_space_resize_region(shard->space, page->region, region_size(page, from - spare))) {
         end_move(page, false);

@@ -33,7 +33,7 @@ enum { MIN_EIGHTHS_USED = 7, MAX_LOOKED_AT = 32 };
  */
 static uint64_t requested_size(const qi_page *page)
 {
-    uint64_t size = page->native.size;
+    uint64_t size = page->native.bytes;
     return page->wanted && page->wanted < size ? page->wanted : size;
 }
 
@@ -54,10 +54,10 @@ void qi_empty_pages_add(qi_page *page)
     page->older = empty_pages->newest;
     page->newer = NULL;
     *(page->older ? &page->older->newer : &empty_pages->oldest) = page;
-    if (!page->older || page->native.size < empty_pages->least)
-        empty_pages->least = page->native.size;
+    if (!page->older || page->native.bytes < empty_pages->least)
+        empty_pages->least = page->native.bytes;
     empty_pages->newest = page;
-    empty_pages->bytes += page->native.size;
+    empty_pages->bytes += page->native.bytes;
     page->emptied_at =
         page->shard->memory->policy.retention_nanoseconds ? time_now(page->shard->memory) : 0;
     empty_pages->tied += page->tied;
@@ -76,7 +76,7 @@ void qi_empty_pages_remove(qi_page *page)
     qi_empty_pages *empty_pages = &page->shard->empty_pages;
     *(page->older ? &page->older->newer : &empty_pages->oldest) = page->newer;
     *(page->newer ? &page->newer->older : &empty_pages->newest) = page->older;
-    empty_pages->bytes -= page->native.size;
+    empty_pages->bytes -= page->native.bytes;
     empty_pages->tied -= page->tied;
     if (!page->dedicated || page->tied)
         return;
@@ -110,7 +110,7 @@ qi_page *qi_empty_pages_find_shared(const qi_shard *shard, uint64_t size)
 {
     qi_page *found = NULL;
     for (qi_page *page = shard->empty_pages.oldest; page; page = page->newer)
-        if (!page->dedicated && page->native.size >= size &&
+        if (!page->dedicated && page->native.bytes >= size &&
             (!found || page->number < found->number))
             found = page;
     return found;
@@ -142,7 +142,7 @@ static bool may_leave(const qi_page *page)
     if (page->tied)
         return true;
     qi_lock_acquire(&pages->lock);
-    bool may = !page->resizing && pages->stats.reserved_bytes - page->native.size >= pages->floor;
+    bool may = !page->resizing && pages->stats.reserved_bytes - page->native.bytes >= pages->floor;
     qi_lock_release(&pages->lock);
     return may;
 }
@@ -182,7 +182,7 @@ static bool must_all_stay(const qi_empty_pages *empty_pages, const portion *p)
    taken. */
 static qi_page *take(portion *p, qi_page *page, qi_page *leaving)
 {
-    uint64_t size = page->native.size;
+    uint64_t size = page->native.bytes;
     if ((size > p->spare && !page->tied) || !may_leave(page)) {
         p->least = size < p->least ? size : p->least;
         return leaving;
@@ -264,7 +264,7 @@ static qi_page *take_old(qi_shard *shard, uint64_t time, uint64_t longest, uint6
 static uint64_t kept_by_default(const qi_shard *shard)
 {
     const qi_page *newest = shard->empty_pages.newest;
-    uint64_t last = newest && !newest->dedicated ? newest->native.size : 0;
+    uint64_t last = newest && !newest->dedicated ? newest->native.bytes : 0;
     if (shard->empty_pages.bytes == last)
         return UINT64_MAX;
     return qi_pages_reserved(&shard->memory->pages) / DEFAULT_SHARE /
@@ -398,7 +398,7 @@ static qi_page *take_highest(quire_memory *memory, uint64_t target, qi_page *lea
         qi_page *page = qi_page_at(&memory->pages, i);
         if (!is_empty(memory, page))
             continue;
-        empty -= page->native.size;
+        empty -= page->native.bytes;
         leaving = qi_page_take(page, leaving);
     }
     return leaving;
@@ -585,7 +585,7 @@ static bool is_device_full(const qi_shard *shard, quire_result refusal, uint64_t
 {
     quire_memory *memory = shard->memory;
     const qi_page *elastic = dedicated ? NULL : qi_elastic_page(shard);
-    if (elastic && elastic->native.native.size - elastic->native.size < needed)
+    if (elastic && elastic->native.native.size - elastic->native.bytes < needed)
         return false;
     if (refusal == QUIRE_ERROR_TOO_MANY_PAGES) {
         uint32_t max = memory->policy.max_pages, max_shared = qi_page_max_shared(shard);

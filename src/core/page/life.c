@@ -26,7 +26,7 @@ static bool keep_number(qi_page_events *events, qi_page *page)
 {
     if (!events->renewed.size || events->renewed.number != page->number)
         return false;
-    page->native.size = events->renewed.size;
+    page->native.bytes = events->renewed.size;
     page->next = events->gone;
     events->gone = page;
     events->renewed.size = 0;
@@ -51,9 +51,9 @@ static void report_gone(quire_memory *memory, qi_page *gone, const qi_page_chang
     if (count)
         qi_event_page(memory, QUIRE_EVENT_PAGE_GONE, renewed->number, renewed->size);
     for (const qi_page *page = gone; page; page = page->next) {
-        bytes += page->native.size;
+        bytes += page->native.bytes;
         count++;
-        qi_event_page(memory, QUIRE_EVENT_PAGE_GONE, page->number, page->native.size);
+        qi_event_page(memory, QUIRE_EVENT_PAGE_GONE, page->number, page->native.bytes);
     }
     free_numbers(&memory->pages, gone);
     qi_log(&memory->device->log, QUIRE_LOG_DEBUG, "memory '%s': pages given back: %llu, %s",
@@ -128,7 +128,7 @@ static uint32_t find_number(qi_pages *pages, qi_page_events *events)
         return number;
     }
     number = (*gone)->number;
-    events->renewed = (qi_page_change){.size = (*gone)->native.size, .number = number};
+    events->renewed = (qi_page_change){.size = (*gone)->native.bytes, .number = number};
     *gone = (*gone)->next;
     return number;
 }
@@ -253,7 +253,7 @@ static quire_result add_region(qi_shard *shard, qi_page *page)
 {
     const quire_native_page *native = &page->native.native;
     uint64_t skipped = qi_padding(native->address, shard->memory->granule);
-    uint64_t size = qi_align_down(page->native.size - skipped, shard->memory->granule);
+    uint64_t size = qi_align_down(page->native.extent - skipped, shard->memory->granule);
     /* The space assigns the lowest free number, so that no region's number exceeds the count. */
     if (!qi_table_ensure(&shard->by_region, &shard->memory->host, shard->shared))
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a page's region");
@@ -339,8 +339,8 @@ static qi_page *take_out(qi_page *page, qi_page *list)
     qi_lock_acquire(&pages->lock);
     stats->pages_destroyed++;
     stats->page_count--;
-    stats->reserved_bytes -= page->native.size;
-    qi_page_history_change(page, page->native.size, 0);
+    stats->reserved_bytes -= page->native.bytes;
+    qi_page_history_change(page, page->native.bytes, 0);
     pages->leaving++;
     count_moving(pages, page, false);
     page->phase = QI_PAGE_LEAVING;
@@ -376,9 +376,9 @@ static void set_phase(qi_page *page, qi_shard *shard, qi_page_phase phase)
     qi_pages *pages = &shard->memory->pages;
     qi_lock_acquire(&pages->lock);
     count_moving(pages, page, phase == QI_PAGE_MOVING);
-    qi_page_history_change(page, page->native.size, 0);
+    qi_page_history_change(page, page->native.bytes, 0);
     page->shard = shard;
-    qi_page_history_change(page, 0, page->native.size);
+    qi_page_history_change(page, 0, page->native.bytes);
     page->phase = phase;
     page->owner = qi_thread_self();
     qi_lock_release(&pages->lock);
@@ -435,7 +435,7 @@ static qi_page *end_cuts(quire_memory *memory, qi_page *list, uint64_t *bytes,
         }
         *link = page->next;
         events->cut =
-            (qi_page_change){.size = page->native.size, .number = page->number, .grown = true};
+            (qi_page_change){.size = page->native.bytes, .number = page->number, .grown = true};
         *bytes += qi_elastic_shrink_finish(memory, page);
     }
     return list;
@@ -452,7 +452,7 @@ uint64_t qi_pages_give_back(quire_memory *memory, qi_page *list, qi_page_events 
     if (!list)
         return bytes;
     for (qi_page *page = list; page; page = page->next) {
-        bytes += page->native.size;
+        bytes += page->native.bytes;
         qi_checked_page_leaving(page);
         set_ending(&memory->pages, page);
         qi_device_page_destroy(memory->device, &memory->calls, &memory->account, &page->native);
@@ -557,11 +557,11 @@ static quire_result create(quire_memory *memory, qi_page *page, const qi_page_pl
 static void count_in(qi_pages *pages, const qi_page *page)
 {
     quire_memory_stats *stats = &pages->stats;
-    qi_page_history_change(page, page->wanted, page->native.size);
+    qi_page_history_change(page, page->wanted, page->native.bytes);
     stats->pages_created++;
     stats->pages_over_budget += page->over_budget;
     stats->page_count++;
-    stats->reserved_bytes += page->native.size;
+    stats->reserved_bytes += page->native.bytes;
     qi_raise(&stats->peak_page_count, stats->page_count);
     qi_raise(&stats->peak_reserved_bytes, stats->reserved_bytes);
 }

@@ -26,7 +26,7 @@
 static inline qi_page_change qi_page_made(const qi_page *page)
 {
     return (qi_page_change){
-        .size = page->native.size, .number = page->number, .over_budget = page->over_budget};
+        .size = page->native.bytes, .number = page->number, .over_budget = page->over_budget};
 }
 
 /* Like qi_page_events_report, if something happened. */

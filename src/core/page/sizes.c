@@ -142,7 +142,7 @@ static uint64_t counted(const qi_page *page)
         return 0;
     if (page->phase == QI_PAGE_MAKING)
         return page->wanted;
-    return page->phase == QI_PAGE_LIVE || page->phase == QI_PAGE_MOVING ? page->native.size : 0;
+    return page->phase == QI_PAGE_LIVE || page->phase == QI_PAGE_MOVING ? page->native.bytes : 0;
 }
 
 static uint64_t largest(const qi_pages *pages)

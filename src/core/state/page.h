@@ -17,7 +17,7 @@
  *
  * Locks: the lock of qi_pages protects phase, shard and number of every page. A LIVE page leaves
  * only while its shard's lock is held too. The shard's lock protects the rest of the record.
- * Invariants: stats.reserved_bytes is the sum of native.size over the LIVE pages; the bytes of a
+ * Invariants: stats.reserved_bytes is the sum of native.bytes over the LIVE pages; the bytes of a
  * qi_empty_pages are the sum over the shard's LIVE pages without allocations.
  */
 #ifndef QUIRE_SRC_CORE_STATE_PAGE_H

@@ -63,7 +63,7 @@ static quire_result check_slot(quire_memory *memory, uint32_t slot, quire_memory
     const qi_page *page = page_of(memory, record);
     if (!page || (page->dedicated && record->range.id))
         return damaged(memory, "an allocation names a page that does not exist", slot);
-    if (!qi_range_fits(record->offset, record->size, page->native.size))
+    if (!qi_range_fits(record->offset, record->size, page->native.extent))
         return damaged(memory, "an allocation reaches beyond its page", slot);
     if (page->dedicated && page->slot != slot)
         return damaged(memory, "a dedicated page names another allocation", slot);
@@ -99,12 +99,12 @@ static quire_result check_pages(quire_memory *memory, quire_memory_stats *seen)
         if (page->phase != QI_PAGE_LIVE && page->phase != QI_PAGE_MOVING)
             continue;
         seen->page_count++;
-        seen->reserved_bytes += page->native.size;
+        seen->reserved_bytes += page->native.bytes;
         if (page->phase == QI_PAGE_MOVING)
             continue;
         if (!tally_agrees(page))
             return damaged(memory, "a page and its region disagree", i);
-        seen->empty_bytes += page->tally->allocation_count ? 0 : page->native.size;
+        seen->empty_bytes += page->tally->allocation_count ? 0 : page->native.bytes;
         live += page->tally->live_bytes;
         count += page->tally->allocation_count - page->objects;
         shared += page->dedicated ? 0 : page->tally->allocation_count - page->objects;

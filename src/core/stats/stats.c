@@ -204,10 +204,10 @@ quire_result qi_page_get_info(quire_memory *memory, uint32_t number, quire_page_
         .page = number,
         .dedicated = page->dedicated,
         .mappable = (memory->flags & QUIRE_HOST_VISIBLE) != 0,
-        .size = page->native.size,
+        .size = page->native.bytes,
         .address = page->native.native.address,
         .live_bytes = page->tally->live_bytes,
-        .free_bytes = page->native.size - page->tally->live_bytes,
+        .free_bytes = page->native.bytes - page->tally->live_bytes,
         .allocation_count = page->tally->allocation_count - page->objects,
         .peak_live_bytes = page->tally->peak_live_bytes > page->tally->live_bytes
                                ? page->tally->peak_live_bytes

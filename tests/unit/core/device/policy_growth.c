@@ -101,11 +101,11 @@ UNIT(policy_growth, pages_being_created_count_with_their_requested_size)
     m.pages.last_size = 7;
     m.pages.shared_bytes = 5;
     m.pages.floor = 6;
-    put(&m, (qi_page){.phase = QI_PAGE_LIVE, .native.size = 1000, .wanted = 1});
+    put(&m, (qi_page){.phase = QI_PAGE_LIVE, .native.bytes = 1000, .wanted = 1});
     put(&m, (qi_page){.phase = QI_PAGE_MAKING, .wanted = 2000});
     put(&m, (qi_page){.phase = QI_PAGE_MAKING, .wanted = 4000, .dedicated = true});
-    put(&m, (qi_page){.phase = QI_PAGE_LEAVING, .native.size = 8000});
-    put(&m, (qi_page){.phase = QI_PAGE_NONE, .native.size = 16000});
+    put(&m, (qi_page){.phase = QI_PAGE_LEAVING, .native.bytes = 8000});
+    put(&m, (qi_page){.phase = QI_PAGE_NONE, .native.bytes = 16000});
     qi_page_history had = qi_page_history_of(&shard);
     CHECK_EQ(had.last, 7);
     CHECK_EQ(had.largest, 2000);

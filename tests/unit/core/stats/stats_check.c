@@ -105,7 +105,7 @@ CASE(pages_that_contradict_their_allocations)
     DAMAGE(b, shared->dedicated, true, says);
     DAMAGE(b, own->phase, QI_PAGE_MAKING, says);
     DAMAGE(b, own->slot, b->shared[0], "a dedicated page names another allocation");
-    DAMAGE(b, own->native.size, 299, "an allocation reaches beyond its page");
+    DAMAGE(b, own->native.extent, 299, "an allocation reaches beyond its page");
     DAMAGE(b, shared->region, shared->region + 1, "an allocation and its range disagree");
     DAMAGE(b, shared->tally->skipped, 256, "an allocation and its range disagree");
 }
@@ -241,7 +241,7 @@ SMALL(an_empty_page_in_a_wrong_phase)
     DAMAGE(f, empty->phase, QI_PAGE_LEAVING,
            "the page statistics are not the sum of the pages (1)");
     DAMAGE(f, empty->phase, QI_PAGE_MOVING, "the page statistics are not the sum of the pages (2)");
-    DAMAGE(f, empty->native.size, 8192, "the page statistics are not the sum of the pages (2)");
+    DAMAGE(f, empty->native.bytes, 8192, "the page statistics are not the sum of the pages (2)");
 }
 
 SMALL(an_empty_page_missing_from_the_list_of_empty_pages)
