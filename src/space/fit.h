@@ -29,6 +29,46 @@ enum {
 /* Ranges of one call to allocate_batch. */
 enum { QI_MAX_BATCH = 64 };
 
+/* Chunks in a row. */
+typedef struct qi_chunk_run {
+    uint32_t region;
+    uint64_t offset, size; /* bytes in the region */
+} qi_chunk_run;
+
+/* A run of free ranges and holes, of which one request takes a part. */
+typedef struct qi_window {
+    uint32_t region;
+    uint32_t node;         /* the fit's first node of it */
+    uint64_t offset, size; /* bytes in the region; an edge that lies in a hole is that of a chunk */
+    uint64_t unbacked;     /* bytes of it that are holes: whole chunks */
+} qi_window;
+
+/*
+ * Regions with holes: stretches without memory, in whole chunks. A hole is neither live nor free. A
+ * fit that has these functions may have them in regions that were hollowed.
+ */
+typedef struct qi_fit_backing {
+    /* Makes an empty region one hole. All such regions of a space have the same chunk, a power of
+       two of granules. Fails with OUT_OF_HOST_MEMORY. */
+    quire_result (*hollow)(quire_space *space, uint32_t region, uint64_t chunk);
+    /* Finds the window that needs the fewest new chunks for a request; returns false if none has
+       room. */
+    bool (*find_window)(const quire_space *space, uint64_t size, uint64_t alignment,
+                        qi_window *window);
+    /* Takes a window that was found, with no change of the space since, from every search, until it
+       is opened (all of it is free) or closed (as it was before). Fails with OUT_OF_HOST_MEMORY or
+       TOO_MANY_ALLOCATIONS. */
+    quire_result (*reserve_window)(quire_space *space, qi_window *window);
+    void (*open_window)(quire_space *space, const qi_window *window);
+    void (*close_window)(quire_space *space, const qi_window *window);
+    /* The first hole of a reserved window above *run, {0} at first; false: there is none. */
+    bool (*next_hole)(const quire_space *space, const qi_window *window, qi_chunk_run *run);
+    /* Makes up to `max` whole free chunks in a row a hole. *taken has size 0 if none of the free
+       ranges that were examined has a whole chunk: a few, or with `all` every one. Fails as
+       reserve_window. */
+    quire_result (*take_chunks)(quire_space *space, uint64_t max, bool all, qi_chunk_run *taken);
+} qi_fit_backing;
+
 struct qi_fit {
     size_t state_size;        /* bytes of the fit's own struct */
     uint64_t default_granule; /* bytes, of a space whose size is not known when it is created */
@@ -56,6 +96,8 @@ struct qi_fit {
      */
     quire_result (*resize_region)(quire_space *space, uint32_t region, uint64_t size);
     uint64_t (*free_at_end)(const quire_space *space, uint32_t region); /* bytes */
+
+    const qi_fit_backing *backing; /* null: regions have no holes */
 
     bool keeps_kinds_apart; /* false: range.c rounds ranges of optimal tiling to whole stretches */
     bool has_upper_end;

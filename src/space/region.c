@@ -192,6 +192,61 @@ quire_result qi_space_resize_region(quire_space *space, uint32_t region, uint64_
                                 : shrink_region(space, region, size);
 }
 
+/* ---- holes -------------------------------------------------------------------------------- */
+
+/* The region is made like any other, and then hollowed. */
+quire_result qi_space_add_hole(quire_space *space, uint64_t size, uint64_t base, uint64_t chunk,
+                               uint32_t *region)
+{
+    quire_result result = qi_space_add_region(space, size, base, region);
+    if (result)
+        return result;
+    result = space->fit->backing->hollow(space, *region, chunk);
+    if (result)
+        qi_ignore(qi_space_remove_region(space, *region)); /* empty: this cannot fail */
+    return result;
+}
+
+bool qi_space_find_window(const quire_space *space, uint64_t size, uint64_t alignment,
+                          qi_window *window)
+{
+    qi_space_flush_deferred(space);
+    return space->fit->backing->find_window(space, size, alignment, window);
+}
+
+quire_result qi_space_reserve_window(quire_space *space, qi_window *window)
+{
+    qi_space_flush_deferred(space);
+    return space->fit->backing->reserve_window(space, window);
+}
+
+bool qi_space_next_hole(const quire_space *space, const qi_window *window, qi_chunk_run *run)
+{
+    return space->fit->backing->next_hole(space, window, run);
+}
+
+void qi_space_open_window(quire_space *space, const qi_window *window)
+{
+    qi_space_flush_deferred(space);
+    space->fit->backing->open_window(space, window);
+    qi_space_forget_refusals(space);
+}
+
+void qi_space_close_window(quire_space *space, const qi_window *window)
+{
+    qi_space_flush_deferred(space);
+    space->fit->backing->close_window(space, window);
+    qi_space_forget_refusals(space);
+}
+
+quire_result qi_space_take_chunks(quire_space *space, uint64_t max, bool all, qi_chunk_run *taken)
+{
+    qi_space_flush_deferred(space);
+    if (all && space->fit->release_cached)
+        space->fit->release_cached(space);
+    return space->fit->backing->take_chunks(space, max, all, taken);
+}
+
 /* ---- the line ----------------------------------------------------------------------------- */
 
 uint64_t qi_space_line_left(const quire_space *space)

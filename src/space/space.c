@@ -164,7 +164,8 @@ void qi_space_destroy(quire_space *space)
 static void renumber(quire_space *space)
 {
     uint64_t nodes = space->fit->region_nodes;
-    if (space->pool.spare < nodes * space->region_count) /* almost all numbers are retired */
+    if (space->hole_nodes ||                             /* a region would lose its holes */
+        space->pool.spare < nodes * space->region_count) /* almost all numbers are retired */
         return;
     for (uint32_t i = 0; nodes && i < space->region_capacity; i++)
         if (space->regions[i].used) {

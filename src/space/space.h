@@ -62,7 +62,9 @@ struct quire_space {
     uint64_t kind_mask; /* buffer_image_granularity - 1; 0 means that kinds may share a stretch */
     uint32_t tag;
     uint32_t region_count; /* regions in use */
-    uint64_t region_bytes;
+    uint64_t region_bytes; /* without hole_bytes */
+    uint64_t hole_bytes;   /* of regions: holes, and windows that are reserved */
+    uint64_t hole_nodes;   /* the fit's nodes for these */
     uint64_t live_bytes;
     uint64_t padding_bytes;
     uint64_t live_count;
@@ -126,6 +128,24 @@ uint64_t qi_space_line_left(const quire_space *space);
 
 /* Upper bound: no larger region fits anywhere on the line. */
 uint64_t qi_space_line_max(const quire_space *space);
+
+/* ---- holes --------------------------------------------------------------------------------- */
+
+/*
+ * The functions of qi_fit_backing, for the segregated fit, with deferred work completed first.
+ */
+
+/* As qi_space_add_region, with a region that is one hole. `size` is a multiple of the chunk. */
+QUIRE_MUST_USE quire_result qi_space_add_hole(quire_space *space, uint64_t size, uint64_t base,
+                                              uint64_t chunk, uint32_t *region);
+bool qi_space_find_window(const quire_space *space, uint64_t size, uint64_t alignment,
+                          qi_window *window);
+QUIRE_MUST_USE quire_result qi_space_reserve_window(quire_space *space, qi_window *window);
+bool qi_space_next_hole(const quire_space *space, const qi_window *window, qi_chunk_run *run);
+void qi_space_open_window(quire_space *space, const qi_window *window);
+void qi_space_close_window(quire_space *space, const qi_window *window);
+QUIRE_MUST_USE quire_result qi_space_take_chunks(quire_space *space, uint64_t max, bool all,
+                                                 qi_chunk_run *taken);
 
 /* ---- ranges -------------------------------------------------------------------------------- */
 
@@ -210,7 +230,7 @@ quire_result qi_space_damaged(const char *what, uint32_t node);
 /* Free ranges of fits that have a node for every range, free or live, and for every region. */
 static inline uint64_t qi_space_free_count(const quire_space *space)
 {
-    return qi_pool_used(&space->pool) - space->live_count - space->region_count;
+    return qi_pool_used(&space->pool) - space->live_count - space->region_count - space->hole_nodes;
 }
 
 /* Whether `node` is the node of region `region`. Both may be any number. */

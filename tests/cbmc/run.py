@@ -22,7 +22,7 @@ MAX_MEMORY = 10 << 30
 
 SPACE = ["tests/cbmc/stubs.c"] + [f"src/space/{name}.c" for name in (
     "segregated/segregated", "segregated/fast", "segregated/tables", "segregated/region",
-    "segregated/search", "segregated/deferred_coalescing", "segregated/view", "segregated/check",
+    "segregated/search", "segregated/backing", "segregated/deferred_coalescing", "segregated/view", "segregated/check",
     "segregated/slabs", "segregated/slabs_check", "line", "pool")]
 
 # Options for proofs of whole operations: the smallest possible symbolic tables, and no checks of

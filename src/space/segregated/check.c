@@ -10,8 +10,9 @@
 
 typedef struct count {
     uint64_t live, free, live_granules, free_granules;
-    uint64_t free_slots; /* of slabs */
-    uint64_t last_end;   /* granules: end of the live range below; 0 at the start of a region */
+    uint64_t holes, hole_granules, listed_holes; /* pieces of windows are holes, and not listed */
+    uint64_t free_slots;                         /* of slabs */
+    uint64_t last_end; /* granules: end of the live range below; 0 at the start of a region */
     bool last_optimal;
 } count;
 
@@ -25,6 +26,8 @@ static bool tables_are_sound(const qi_segregated *s)
 {
     if ((s->row_shift != 0 && s->row_shift != 2 && s->row_shift != 4) ||
         s->row_mask != (1u << (1u << s->row_shift)) - 1)
+        return false;
+    if (s->chunk && (s->hole_capacity < s->space.pool.capacity || !s->is_hole))
         return false;
     return s->nodes == s->space.pool.items && s->free_capacity >= s->space.pool.capacity &&
            s->list_count <= (uint32_t)QI_CLASS_LIMIT << s->row_shift && s->list_count % 32 == 0 &&
@@ -44,6 +47,30 @@ static bool kind_is_sound(const qi_segregated *s, const qi_node *node, count *se
     return !shares || !differs;
 }
 
+/* Verifies a hole, or a piece of a window, and adds it to the sums. The edges of a hole are those
+   of chunks; holes do not touch. */
+static quire_result check_hole(const qi_segregated *s, uint32_t region, uint32_t number,
+                               count *seen)
+{
+    const qi_node *node = &s->nodes[number];
+    bool is_reserved = node->owner & QI_RESERVED_MARK;
+    uint32_t origin = s->nodes[s->space.regions[region].node].offset;
+    if (node->generation & 1 || qi_node_is_free(s, number) || !s->chunk)
+        return qi_space_damaged("a hole is free or live", number);
+    if ((node->owner & ~(uint32_t)(QI_RESERVED_MARK | QI_BACKED_MARK)) != region ||
+        (!is_reserved && node->owner & QI_BACKED_MARK))
+        return qi_space_damaged("a range is in the ring of another region", number);
+    if (!is_reserved && ((node->offset - origin) % s->chunk || node->size % s->chunk))
+        return qi_space_damaged("a hole begins or ends inside a chunk", number);
+    if (!is_reserved && qi_node_is_hole(s, node->after) &&
+        !(s->nodes[node->after].owner & QI_RESERVED_MARK))
+        return qi_space_damaged("two holes touch", number);
+    seen->holes++;
+    seen->hole_granules += node->size;
+    seen->listed_holes += !is_reserved;
+    return QUIRE_SUCCESS;
+}
+
 /* Verifies one node of a ring and adds it to the sums. */
 static quire_result check_ring_node(const qi_segregated *s, uint32_t region, uint32_t before,
                                     uint32_t number, count *seen)
@@ -53,6 +80,8 @@ static quire_result check_ring_node(const qi_segregated *s, uint32_t region, uin
     if (node->before != before || !is_number(s, node->after) ||
         s->nodes[node->after].before != number)
         return qi_space_damaged("a neighbour does not point back", number);
+    if (node->size && qi_node_is_hole(s, number))
+        return check_hole(s, region, number, seen);
     uint32_t fraction = is_free ? qi_node_fraction(node) : 0; /* check_list verifies it */
     uint32_t kind = node->owner & QI_OPTIMAL_MARK;
     uint32_t slab_mark = is_live && s->slabs ? node->owner & QI_SLAB_MARK : 0;
@@ -159,12 +188,33 @@ static quire_result check_lists(const qi_segregated *s, uint64_t *listed)
     return QUIRE_SUCCESS;
 }
 
-static uint64_t count_marked_free(const qi_segregated *s)
+static uint64_t count_marked(const uint64_t *bits, uint32_t capacity)
 {
     uint64_t marked = 0;
-    for (uint32_t word = 0; word < (s->free_capacity + 63) / 64; word++)
-        marked += qi_count_bits(s->is_free[word]);
+    for (uint32_t word = 0; word < (capacity + 63) / 64; word++)
+        marked += qi_count_bits(bits[word]);
     return marked;
+}
+
+/* Verifies the list of holes, and the sums over all holes. */
+static quire_result check_holes(const qi_segregated *s, const count *seen)
+{
+    uint64_t listed = 0;
+    uint32_t back = 0;
+    for (uint32_t i = s->first_hole; i && listed <= seen->listed_holes; i = s->nodes[i].next) {
+        if (!is_number(s, i) || !qi_node_is_hole(s, i) || s->nodes[i].owner & QI_RESERVED_MARK ||
+            s->nodes[i].back != back)
+            return qi_space_damaged("the list of holes is damaged", i);
+        listed++;
+        back = i;
+    }
+    if (listed != seen->listed_holes)
+        return qi_space_damaged("the list does not have every hole exactly once", s->first_hole);
+    if (seen->holes != s->space.hole_nodes ||
+        seen->hole_granules << s->granule_shift != s->space.hole_bytes ||
+        (s->is_hole && seen->holes != count_marked(s->is_hole, s->hole_capacity)))
+        return qi_space_damaged("the sums of the holes are wrong", 0);
+    return QUIRE_SUCCESS;
 }
 
 quire_result qi_segregated_check(const quire_space *space)
@@ -193,7 +243,7 @@ quire_result qi_segregated_check(const quire_space *space)
     if (seen.free_granules << s->granule_shift != free_bytes)
         return qi_space_damaged("the sums of live and free bytes are not the size of the regions",
                                 0);
-    if (seen.free != count_marked_free(s))
+    if (seen.free != count_marked(s->is_free, s->free_capacity))
         return qi_space_damaged("a number that names no free range is marked free", 0);
-    return QUIRE_SUCCESS;
+    return check_holes(s, &seen);
 }

@@ -33,18 +33,24 @@ quire_result qi_segregated_add_region(quire_space *space, uint32_t number)
     return QUIRE_SUCCESS;
 }
 
+/* One free range, or holes with free ranges between them. */
 bool qi_segregated_region_is_empty(const quire_space *space, uint32_t region)
 {
     const qi_segregated *s = qi_segregated_of_const(space);
-    uint32_t own = space->regions[region].node, only = s->nodes[own].after;
-    return qi_node_is_free(s, only) && s->nodes[only].after == own;
+    uint32_t own = space->regions[region].node, i = s->nodes[own].after;
+    while (i != own && (qi_node_is_free(s, i) || qi_node_is_hole(s, i)))
+        i = s->nodes[i].after;
+    return i == own;
 }
 
-/* Requires an empty region: it has its own node and one free node. */
+/* Requires an empty region, of which no window is reserved. */
 void qi_segregated_remove_region(quire_space *space, uint32_t region)
 {
     qi_segregated *s = qi_segregated_of(space);
-    uint32_t own = space->regions[region].node, whole = s->nodes[own].after;
+    uint32_t own = space->regions[region].node;
+    if (s->chunk)
+        qi_segregated_fill(s, region);
+    uint32_t whole = s->nodes[own].after;
     qi_node_unlink(s, &s->nodes[whole], s->nodes[whole].back);
     qi_node_mark_taken(s, whole);
     qi_node_give(s, whole);

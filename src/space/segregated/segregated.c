@@ -191,6 +191,16 @@ static void segregated_trim(quire_space *space)
 
 /* ---- the table ---------------------------------------------------------------------------- */
 
+static const qi_fit_backing segregated_backing = {
+    .hollow = qi_segregated_hollow,
+    .find_window = qi_segregated_find_window,
+    .reserve_window = qi_segregated_reserve_window,
+    .open_window = qi_segregated_open_window,
+    .close_window = qi_segregated_close_window,
+    .next_hole = qi_segregated_next_hole,
+    .take_chunks = qi_segregated_take_chunks,
+};
+
 const qi_fit qi_segregated_fit = {
     .state_size = sizeof(qi_segregated),
     .default_granule = 256,
@@ -208,6 +218,7 @@ const qi_fit qi_segregated_fit = {
     .remove_region = qi_segregated_remove_region,
     .resize_region = qi_segregated_resize_region,
     .free_at_end = qi_segregated_free_at_end,
+    .backing = &segregated_backing,
     .allocate = qi_segregated_allocate,
     .allocate_batch = qi_segregated_allocate_batch,
     .claim = segregated_claim,

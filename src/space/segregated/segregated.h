@@ -18,6 +18,8 @@
  *  - bits has a bit set for each list that is not empty; bit_words has a bit set for each word of
  *    bits that is not 0
  *  - if kinds are kept apart, a stretch of the granularity holds live ranges of one kind only
+ *  - a node with a bit in is_hole is neither live nor free: a hole, or a piece of a reserved
+ *    window; holes do not touch, are whole chunks, and form the list first_hole
  */
 #ifndef QUIRE_SRC_SPACE_SEGREGATED_SEGREGATED_H
 #define QUIRE_SRC_SPACE_SEGREGATED_SEGREGATED_H
@@ -62,6 +64,7 @@ typedef struct qi_segregated {
     quire_space space;  /* must be first: the part that all fits share */
     qi_node *nodes;     /* pool.items */
     uint64_t *is_free;  /* bit per node: testing a neighbour does not read its node */
+    uint64_t *is_hole;  /* bit per node, see backing.c; null: no region has holes */
     uint64_t *bits;     /* bit per list with nodes; in one block with heads and fractions */
     uint32_t *heads;    /* first node per list */
     uint8_t *fractions; /* per list; 16 more bytes allow a 16-byte read at the last */
@@ -71,6 +74,9 @@ typedef struct qi_segregated {
     uint32_t row_mask;      /* one bit per bucket of a class */
     uint32_t list_count;    /* lists in the tables: a multiple of 32 classes */
     uint32_t free_capacity; /* bits in is_free */
+    uint32_t hole_capacity; /* bits in is_hole */
+    uint32_t first_hole;    /* list of the holes that no window has reserved */
+    uint32_t chunk;         /* granules that are backed together; 0: no region has holes */
     uint32_t kind_mask;     /* granularity in granules - 1; 0: kinds may share a stretch */
     uint32_t tight_size;    /* requests of so many granules search for a tight place first */
     uint32_t tail_size;     /* requests of so many granules take a range's upper end */
@@ -98,16 +104,25 @@ static inline bool qi_node_is_free(const qi_segregated *s, uint32_t node)
     return (s->is_free[node / 64] >> node % 64 & 1) != 0;
 }
 
+/* A hole or a piece of a window. */
+static inline bool qi_node_is_hole(const qi_segregated *s, uint32_t node)
+{
+    return s->is_hole && (s->is_hole[node / 64] >> node % 64 & 1) != 0;
+}
+
 /*
  * node.owner, from the lowest bit: 23 bits region; 1 bit kind of a live range (1 means an image of
  * optimal tiling); 8 bits fraction of a free node, cached so that it is computed once. In a live
- * node the lowest of these 8 bits marks a node that carries a slab.
+ * node the lowest of these 8 bits marks a node that carries a slab. In a node that is_hole has, it
+ * marks a piece of a window, and the next bit a piece that was backed before.
  */
 enum { QI_REGION_BITS = 23 };
 
 #define QI_MAX_REGIONS (UINT32_C(1) << QI_REGION_BITS)
 #define QI_OPTIMAL_MARK QI_MAX_REGIONS
 #define QI_SLAB_MARK (QI_MAX_REGIONS << 1)
+#define QI_RESERVED_MARK (QI_MAX_REGIONS << 1)
+#define QI_BACKED_MARK (QI_MAX_REGIONS << 2)
 
 static inline uint32_t qi_node_region(const qi_node *node)
 {
@@ -151,6 +166,9 @@ QUIRE_MUST_USE quire_result qi_segregated_reserve(qi_segregated *s, uint32_t cou
  * order.
  */
 QUIRE_MUST_USE quire_result qi_segregated_cover(qi_segregated *s, uint32_t granules);
+
+/* Allocates the bits of is_hole for the first region with holes. Fails with OUT_OF_HOST_MEMORY. */
+QUIRE_MUST_USE quire_result qi_segregated_cover_holes(qi_segregated *s);
 
 /* Shrinks the tables to the capacity of the pool. Keeps them if host memory is exhausted. */
 void qi_segregated_trim_tables(qi_segregated *s);
@@ -198,6 +216,20 @@ bool qi_segregated_walk(const quire_space *space, uint32_t region,
                         bool (*visit)(void *, const quire_space_item *), void *user);
 quire_result qi_segregated_check(const quire_space *space);
 bool qi_segregated_in_use(const void *space, uint32_t number);
+
+/* backing.c: makes all holes of a region free ranges. Needs no number. */
+void qi_segregated_fill(qi_segregated *s, uint32_t region);
+/* And the functions of qi_fit_backing. */
+QUIRE_MUST_USE quire_result qi_segregated_hollow(quire_space *space, uint32_t region,
+                                                 uint64_t chunk);
+bool qi_segregated_find_window(const quire_space *space, uint64_t size, uint64_t alignment,
+                               qi_window *window);
+QUIRE_MUST_USE quire_result qi_segregated_reserve_window(quire_space *space, qi_window *window);
+bool qi_segregated_next_hole(const quire_space *space, const qi_window *window, qi_chunk_run *run);
+void qi_segregated_open_window(quire_space *space, const qi_window *window);
+void qi_segregated_close_window(quire_space *space, const qi_window *window);
+QUIRE_MUST_USE quire_result qi_segregated_take_chunks(quire_space *space, uint64_t max, bool all,
+                                                      qi_chunk_run *taken);
 uint64_t qi_segregated_free_count(const quire_space *space);
 
 #endif

@@ -32,6 +32,17 @@ static bool resize_free_bits(qi_segregated *s, uint32_t capacity)
     return true;
 }
 
+static bool resize_hole_bits(qi_segregated *s, uint32_t capacity)
+{
+    uint64_t *bits = qi_host_resize(&s->space.host, s->is_hole, words_for(s->hole_capacity),
+                                    words_for(capacity), sizeof *bits);
+    if (!bits)
+        return false;
+    s->is_hole = bits;
+    s->hole_capacity = capacity;
+    return true;
+}
+
 /* Bytes of the block that holds bits, heads and fractions. */
 static uint64_t table_bytes(uint32_t lists)
 {
@@ -119,6 +130,7 @@ quire_result qi_segregated_reserve(qi_segregated *s, uint32_t count)
                                 "the space has %u range%s, as many as it can number",
                                 s->space.pool.capacity);
         if ((capacity > s->free_capacity && !resize_free_bits(s, capacity)) ||
+            (s->chunk && capacity > s->hole_capacity && !resize_hole_bits(s, capacity)) ||
             !adapt_rows(s, capacity))
             return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
                                 "no host memory for the tables of %u range%s", capacity);
@@ -129,6 +141,14 @@ quire_result qi_segregated_reserve(qi_segregated *s, uint32_t count)
         qi_segregated_choose_free(s);
     }
     return QUIRE_SUCCESS;
+}
+
+quire_result qi_segregated_cover_holes(qi_segregated *s)
+{
+    if (s->hole_capacity >= s->space.pool.capacity || resize_hole_bits(s, s->space.pool.capacity))
+        return QUIRE_SUCCESS;
+    return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
+                        "no host memory for the tables of %u range%s", s->space.pool.capacity);
 }
 
 /* The tables change their shape a few times in the life of a space; this relinks all free nodes. */
@@ -157,6 +177,8 @@ void qi_segregated_trim_tables(qi_segregated *s)
 {
     if (s->space.pool.capacity < s->free_capacity)
         resize_free_bits(s, s->space.pool.capacity);
+    if (s->space.pool.capacity < s->hole_capacity)
+        resize_hole_bits(s, s->space.pool.capacity);
     adapt_rows(s, s->space.pool.capacity); /* without host memory they keep their size */
 }
 
@@ -164,5 +186,6 @@ void qi_segregated_release_tables(qi_segregated *s)
 {
     qi_host *host = &s->space.host;
     qi_host_release(host, s->is_free, words_for(s->free_capacity), sizeof *s->is_free);
+    qi_host_release(host, s->is_hole, words_for(s->hole_capacity), sizeof *s->is_hole);
     qi_host_release(host, s->bits, table_bytes(s->list_count), 1);
 }

@@ -62,6 +62,8 @@ bool qi_segregated_walk(const quire_space *space, uint32_t region,
                 return false;
             continue;
         }
+        if (qi_node_is_hole(s, i))
+            continue;
         quire_placement at;
         qi_segregated_describe(s, i, &at);
         quire_space_item item = {.region = region, .offset = at.offset, .size = at.size};
@@ -81,7 +83,7 @@ bool qi_segregated_in_use(const void *space, uint32_t number)
     const qi_segregated *s = space;
     const qi_node *node = (const qi_node *)s->space.pool.items +
                           number; /* s->nodes is outdated while the pool moves the nodes */
-    return node->generation & 1 || qi_node_is_free(s, number) ||
+    return node->generation & 1 || qi_node_is_free(s, number) || qi_node_is_hole(s, number) ||
            qi_space_is_region_node(&s->space, qi_node_region(node), number);
 }
 
@@ -90,6 +92,7 @@ uint64_t qi_segregated_free_count(const quire_space *space)
     const qi_slabs *slabs = qi_segregated_of_const(space)->slabs;
     if (!slabs)
         return qi_space_free_count(space);
-    uint64_t nodes = qi_pool_used(&space->pool) - space->region_count - slabs->count;
+    uint64_t nodes =
+        qi_pool_used(&space->pool) - space->region_count - slabs->count - space->hole_nodes;
     return nodes + slabs->slots - space->live_count;
 }

@@ -1,0 +1,425 @@
+/*
+ * backing.c - holes: stretches of a region that have no memory. A hole is a node of the ring that
+ * is neither live nor free, so that the paths of an allocation and a free never meet one: free
+ * always means backed and free.
+ *
+ * A request that no free range holds gets a window, a run of free ranges and holes: the nodes of
+ * the run are reserved while the owner of the region backs the holes, and then become one free
+ * range, or what they were before if that fails. Reserving may need two numbers; ending it needs
+ * none. The other way, whole free chunks become holes: the size classes are their index.
+ */
+#include "src/base/bits.h"
+#include "src/space/segregated/lists.h"
+#include "src/space/segregated/slabs.h"
+
+/* Free ranges that a search for chunks examines, unless it examines all. */
+enum { MAX_EXAMINED = 64 };
+
+/* ---- marks and the list ------------------------------------------------------------------- */
+
+static void set_mark(qi_segregated *s, uint32_t node, uint32_t mark)
+{
+    s->is_hole[node / 64] |= UINT64_C(1) << node % 64;
+    s->nodes[node].owner = qi_node_region(&s->nodes[node]) | mark;
+}
+
+static void clear_mark(qi_segregated *s, uint32_t node)
+{
+    s->is_hole[node / 64] &= ~(UINT64_C(1) << node % 64);
+    s->nodes[node].owner = qi_node_region(&s->nodes[node]);
+}
+
+/* A hole that no window has reserved. */
+static bool is_open_hole(const qi_segregated *s, uint32_t node)
+{
+    return qi_node_is_hole(s, node) && !(s->nodes[node].owner & QI_RESERVED_MARK);
+}
+
+static bool is_reserved(const qi_segregated *s, uint32_t node)
+{
+    return qi_node_is_hole(s, node) && s->nodes[node].owner & QI_RESERVED_MARK;
+}
+
+/* Bytes move between the backed part of the regions and the rest. */
+static void count_out(qi_segregated *s, uint32_t granules)
+{
+    s->space.region_bytes -= granules * s->space.granule;
+    s->space.hole_bytes += granules * s->space.granule;
+}
+
+static void count_in(qi_segregated *s, uint32_t granules)
+{
+    s->space.region_bytes += granules * s->space.granule;
+    s->space.hole_bytes -= granules * s->space.granule;
+}
+
+static void list_hole(qi_segregated *s, uint32_t number)
+{
+    qi_node *node = &s->nodes[number];
+    node->next = s->first_hole;
+    node->back = 0;
+    s->nodes[s->first_hole].back = number; /* node 0 is scratch */
+    s->first_hole = number;
+}
+
+static void unlist_hole(qi_segregated *s, uint32_t number)
+{
+    const qi_node *node = &s->nodes[number];
+    s->nodes[node->next].back = node->back;
+    if (node->back)
+        s->nodes[node->back].next = node->next;
+    else
+        s->first_hole = node->next;
+}
+
+/* Makes a node that is neither live nor free a hole, and merges it with the holes beside it. Its
+   bytes are counted out already. */
+static void make_hole(qi_segregated *s, uint32_t number)
+{
+    uint32_t before = s->nodes[number].before, after = s->nodes[number].after;
+    if (is_open_hole(s, after)) {
+        unlist_hole(s, after);
+        clear_mark(s, after);
+        s->nodes[number].size += s->nodes[after].size;
+        qi_node_leave_ring(s, after);
+        qi_node_give(s, after);
+        s->space.hole_nodes--;
+    }
+    if (is_open_hole(s, before)) {
+        s->nodes[before].size += s->nodes[number].size;
+        clear_mark(s, number);
+        qi_node_leave_ring(s, number);
+        qi_node_give(s, number);
+        s->space.hole_nodes--;
+        return;
+    }
+    set_mark(s, number, 0);
+    list_hole(s, number);
+}
+
+/* ---- chunks ------------------------------------------------------------------------------- */
+
+/* The region's chunks begin at its start. */
+static uint64_t chunk_down(const qi_segregated *s, uint32_t origin, uint64_t at)
+{
+    return at - (at - origin) % s->chunk;
+}
+
+static uint64_t chunk_up(const qi_segregated *s, uint32_t origin, uint64_t at)
+{
+    return chunk_down(s, origin, at + s->chunk - 1);
+}
+
+static uint32_t origin_of(const qi_segregated *s, const qi_node *node)
+{
+    return s->nodes[s->space.regions[qi_node_region(node)].node].offset;
+}
+
+static uint64_t end_of(const qi_node *node)
+{
+    return (uint64_t)node->offset + node->size;
+}
+
+/* The whole chunks in a free range, of which a search takes those at the upper end. */
+static uint64_t whole_chunks(const qi_segregated *s, const qi_node *node, uint64_t *end)
+{
+    uint32_t origin = origin_of(s, node);
+    uint64_t begin = chunk_up(s, origin, node->offset);
+    *end = chunk_down(s, origin, end_of(node));
+    return *end > begin ? (*end - begin) / s->chunk : 0;
+}
+
+/*
+ * Finds a free range with a whole chunk, in the highest class that has one. Examines few ranges,
+ * because a range of a class at least twice a chunk always has one.
+ */
+static uint32_t find_chunk(const qi_segregated *s, uint32_t limit)
+{
+    uint64_t end;
+    uint32_t least = qi_class_of_range(s->chunk).index;
+    for (uint32_t class = s->list_count >> s->row_shift; class -- > least;)
+        for (uint32_t rest = qi_buckets_of(s, class); rest; rest &= rest - 1) {
+            uint32_t list = (class << s->row_shift) + qi_lowest_bit(rest);
+            for (uint32_t i = s->heads[list]; i; i = s->nodes[i].next) {
+                if (!limit--)
+                    return 0;
+                if (whole_chunks(s, &s->nodes[i], &end))
+                    return i;
+            }
+        }
+    return 0;
+}
+
+quire_result qi_segregated_take_chunks(quire_space *space, uint64_t max, bool all,
+                                       qi_chunk_run *taken)
+{
+    qi_segregated *s = qi_segregated_of(space);
+    *taken = (qi_chunk_run){0};
+    quire_result result = qi_segregated_reserve(s, 2);
+    if (result)
+        return result;
+    uint32_t found = find_chunk(s, all ? UINT32_MAX : MAX_EXAMINED);
+    if (!found)
+        return QUIRE_SUCCESS;
+    uint64_t end, count = whole_chunks(s, &s->nodes[found], &end);
+    uint32_t size = (uint32_t)(count < max ? count : max) * s->chunk;
+    uint32_t start = (uint32_t)end - size;
+    uint32_t node = qi_node_carve(s, found, s->nodes[found].back, start, size);
+    taken->region = qi_node_region(&s->nodes[node]);
+    taken->offset = start * space->granule - space->regions[taken->region].start;
+    taken->size = size * space->granule;
+    s->space.hole_nodes++;
+    count_out(s, size);
+    make_hole(s, node);
+    return QUIRE_SUCCESS;
+}
+
+quire_result qi_segregated_hollow(quire_space *space, uint32_t region, uint64_t chunk)
+{
+    qi_segregated *s = qi_segregated_of(space);
+    uint32_t only = s->nodes[space->regions[region].node].after;
+    quire_result result = qi_segregated_cover_holes(s);
+    if (result)
+        return result;
+    s->chunk = (uint32_t)(chunk >> s->granule_shift);
+    qi_node_unlink(s, &s->nodes[only], s->nodes[only].back);
+    qi_node_mark_taken(s, only);
+    s->space.hole_nodes++;
+    count_out(s, s->nodes[only].size);
+    make_hole(s, only);
+    return QUIRE_SUCCESS;
+}
+
+/* Makes a hole that is in no list, or a piece of a window, free. Returns the node above it. */
+static uint32_t release(qi_segregated *s, uint32_t number)
+{
+    uint32_t after = s->nodes[number].after;
+    count_in(s, s->nodes[number].size);
+    s->space.hole_nodes--;
+    clear_mark(s, number);
+    qi_node_free(s, number);
+    return after;
+}
+
+void qi_segregated_fill(qi_segregated *s, uint32_t region)
+{
+    uint32_t own = s->space.regions[region].node;
+    for (uint32_t i = s->nodes[own].after, after; i != own; i = after) {
+        after = s->nodes[i].after;
+        if (!is_open_hole(s, i))
+            continue;
+        unlist_hole(s, i);
+        after = release(s, i);
+    }
+}
+
+/* ---- windows ------------------------------------------------------------------------------ */
+
+static bool has_no_user(const qi_segregated *s, uint32_t node)
+{
+    return qi_node_is_free(s, node) || is_open_hole(s, node);
+}
+
+/*
+ * Widens [*begin, *begin + size) to whole chunks where an edge lies in a hole, and adds up the
+ * granules to back. `node` contains *begin. Returns false if a live range is in the way.
+ */
+static bool weigh(const qi_segregated *s, uint32_t node, uint64_t *begin, uint64_t *end,
+                  uint64_t *unbacked)
+{
+    uint32_t origin = origin_of(s, &s->nodes[node]);
+    uint64_t at = *begin;
+    *unbacked = 0;
+    if (is_open_hole(s, node))
+        at = *begin = chunk_down(s, origin, *begin);
+    for (; at < *end; node = s->nodes[node].after) {
+        uint64_t next = end_of(&s->nodes[node]);
+        if (!has_no_user(s, node))
+            return false;
+        if (is_open_hole(s, node)) {
+            if (*end < next)
+                *end = next = chunk_up(s, origin, *end);
+            *unbacked += next - at;
+        }
+        at = next;
+    }
+    return true;
+}
+
+/* A place that is being compared: `run` is the length of the free stretch and hole around it. */
+typedef struct candidate {
+    uint64_t begin, end, unbacked, run;
+    uint32_t node; /* that contains begin; 0: none */
+} candidate;
+
+static bool is_better(const candidate *one, const candidate *other)
+{
+    if (!other->node || one->unbacked != other->unbacked)
+        return !other->node || one->unbacked < other->unbacked;
+    return one->run != other->run ? one->run < other->run : one->begin < other->begin;
+}
+
+/* Compares the place at `begin`, in or above the node `from`. */
+static void consider_up(const qi_segregated *s, uint32_t from, uint64_t begin, uint64_t size,
+                        uint64_t run, candidate *best)
+{
+    candidate c = {.begin = begin, .end = begin + size, .run = run};
+    while (has_no_user(s, from) && end_of(&s->nodes[from]) <= begin)
+        from = s->nodes[from].after;
+    if (!has_no_user(s, from) || !weigh(s, from, &c.begin, &c.end, &c.unbacked))
+        return;
+    c.node = from;
+    if (is_better(&c, best))
+        *best = c;
+}
+
+/* Compares the place at `begin`, in or below the node `from`. */
+static void consider_down(const qi_segregated *s, uint32_t from, uint64_t begin, uint64_t size,
+                          uint64_t run, candidate *best)
+{
+    while (has_no_user(s, from) && s->nodes[from].offset > begin)
+        from = s->nodes[from].before;
+    if (has_no_user(s, from))
+        consider_up(s, from, begin, size, run, best);
+}
+
+/* The two places at a hole: as low and as high as its free neighbours allow. */
+static void consider_hole(const qi_segregated *s, uint32_t hole, uint64_t size, uint64_t align_mask,
+                          candidate *best)
+{
+    const qi_node *node = &s->nodes[hole];
+    uint32_t low = qi_node_is_free(s, node->before) ? node->before : hole;
+    uint32_t high = qi_node_is_free(s, node->after) ? node->after : hole;
+    uint64_t begin = (s->nodes[low].offset + align_mask) & ~align_mask;
+    uint64_t end = end_of(&s->nodes[high]), run = end - s->nodes[low].offset;
+    consider_up(s, low, begin, size, run, best);
+    if (size <= end)
+        consider_down(s, high, (end - size) & ~align_mask, size, run, best);
+}
+
+bool qi_segregated_find_window(const quire_space *space, uint64_t size, uint64_t alignment,
+                               qi_window *window)
+{
+    const qi_segregated *s = qi_segregated_of_const(space);
+    uint64_t granules = ((size - 1) >> s->granule_shift) + 1;
+    candidate best = {0};
+    for (uint32_t i = s->first_hole; i; i = s->nodes[i].next)
+        consider_hole(s, i, granules, (alignment - 1) >> s->granule_shift, &best);
+    if (!best.node)
+        return false;
+    uint32_t region = qi_node_region(&s->nodes[best.node]);
+    *window = (qi_window){.region = region,
+                          .node = best.node,
+                          .offset = best.begin * space->granule - space->regions[region].start,
+                          .size = (best.end - best.begin) * space->granule,
+                          .unbacked = best.unbacked * space->granule};
+    return true;
+}
+
+/* Cuts a free range or a hole in two. Returns the upper node. Requires a spare number. */
+static uint32_t split(qi_segregated *s, uint32_t number, uint64_t at)
+{
+    uint32_t rest = qi_node_take(s);
+    qi_node *node = &s->nodes[number];
+    qi_node_insert_after(s, number, rest);
+    s->nodes[rest].offset = (uint32_t)at;
+    s->nodes[rest].size = (uint32_t)(end_of(node) - at);
+    if (qi_node_is_free(s, number)) {
+        qi_node_move(s, number, node->back, node->offset, (uint32_t)at - node->offset);
+        qi_node_mark_free(s, rest);
+        qi_node_link(s, rest);
+        return rest;
+    }
+    node->size = (uint32_t)at - node->offset;
+    set_mark(s, rest, 0);
+    list_hole(s, rest);
+    s->space.hole_nodes++;
+    return rest;
+}
+
+/* A piece of a window remembers whether it was backed. */
+static void reserve(qi_segregated *s, uint32_t number)
+{
+    const qi_node *node = &s->nodes[number];
+    if (!qi_node_is_free(s, number)) {
+        unlist_hole(s, number);
+        set_mark(s, number, QI_RESERVED_MARK);
+        return;
+    }
+    qi_node_unlink(s, node, node->back);
+    qi_node_mark_taken(s, number);
+    set_mark(s, number, QI_RESERVED_MARK | QI_BACKED_MARK);
+    s->space.hole_nodes++;
+    count_out(s, node->size);
+}
+
+quire_result qi_segregated_reserve_window(quire_space *space, qi_window *window)
+{
+    qi_segregated *s = qi_segregated_of(space);
+    uint64_t start = space->regions[window->region].start;
+    uint64_t begin = (start + window->offset) >> s->granule_shift;
+    uint64_t end = begin + (window->size >> s->granule_shift);
+    quire_result result = qi_segregated_reserve(s, 2);
+    if (result)
+        return result;
+    if (s->nodes[window->node].offset < begin)
+        window->node = split(s, window->node, begin);
+    for (uint32_t i = window->node; s->nodes[i].offset < end && s->nodes[i].size;
+         i = s->nodes[i].after) {
+        if (end_of(&s->nodes[i]) > end)
+            split(s, i, end);
+        reserve(s, i);
+    }
+    return QUIRE_SUCCESS;
+}
+
+/* The end of a window: its pieces are adjacent, and no other node is reserved and touches them. */
+static uint64_t window_end(const qi_segregated *s, const qi_window *window)
+{
+    return (s->space.regions[window->region].start + window->offset + window->size) >>
+           s->granule_shift;
+}
+
+void qi_segregated_open_window(quire_space *space, const qi_window *window)
+{
+    qi_segregated *s = qi_segregated_of(space);
+    uint64_t end = window_end(s, window);
+    uint32_t i = window->node;
+    while (is_reserved(s, i) && s->nodes[i].offset < end)
+        i = release(s, i);
+}
+
+void qi_segregated_close_window(quire_space *space, const qi_window *window)
+{
+    qi_segregated *s = qi_segregated_of(space);
+    uint64_t end = window_end(s, window);
+    for (uint32_t i = window->node, after; is_reserved(s, i) && s->nodes[i].offset < end;
+         i = after) {
+        after = s->nodes[i].after;
+        if (s->nodes[i].owner & QI_BACKED_MARK) {
+            release(s, i);
+            continue;
+        }
+        clear_mark(s, i);
+        make_hole(s, i);
+    }
+}
+
+bool qi_segregated_next_hole(const quire_space *space, const qi_window *window, qi_chunk_run *run)
+{
+    const qi_segregated *s = qi_segregated_of_const(space);
+    uint64_t end = window_end(s, window);
+    uint64_t start = space->regions[window->region].start;
+    uint64_t from = (start + run->offset + run->size) >> s->granule_shift;
+    for (uint32_t i = window->node; is_reserved(s, i) && s->nodes[i].offset < end;
+         i = s->nodes[i].after) {
+        const qi_node *node = &s->nodes[i];
+        if (node->offset < from || node->owner & QI_BACKED_MARK)
+            continue;
+        *run = (qi_chunk_run){.region = window->region,
+                              .offset = node->offset * space->granule - start,
+                              .size = node->size * space->granule};
+        return true;
+    }
+    return false;
+}
