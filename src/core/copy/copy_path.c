@@ -43,17 +43,6 @@ static bool are_rows_tight(const qi_copy_region *region, const qi_copy_region_si
     return region->rows == 1 || side->row == region->size;
 }
 
-/* Whether the slices follow each other without a gap, given that their rows do. */
-static bool are_slices_tight(const qi_copy_region *region, const qi_copy_region_side *side)
-{
-    return region->slices == 1 || side->slice == region->size * region->rows;
-}
-
-bool qi_copy_region_is_tight(const qi_copy_region *region, const qi_copy_region_side *side)
-{
-    return are_rows_tight(region, side) && are_slices_tight(region, side);
-}
-
 /*
  * Turns slices into rows of one slice if all rows have the same distance: slices of one row
  * each, or slices that follow each other at the distance of the rows.

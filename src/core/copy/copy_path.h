@@ -58,9 +58,6 @@ QUIRE_MUST_USE bool qi_copy_region_extent_overflows(const qi_copy_region *region
 /* Returns the extent at one end, for a region whose extents were checked. */
 uint64_t qi_copy_region_extent(const qi_copy_region *region, const qi_copy_region_side *side);
 
-/* Whether there are no gaps between the rows at one end. */
-bool qi_copy_region_is_tight(const qi_copy_region *region, const qi_copy_region_side *side);
-
 /* Joins rows that have no gap between them at both ends, so that fewer and longer rows remain. */
 void qi_copy_region_merge(qi_copy_region *region);
 

@@ -131,6 +131,7 @@ UNIT(segregated_check, places_of_ranges)
     DAMAGE(b.nodes[b.D].offset, b.nodes[b.D].offset - 1, start);
     DAMAGE(b.nodes[b.C].size, 11, start);
     DAMAGE(b.space->regions[1].start, 4097 * GRANULE, start);
+    DAMAGE(b.space->region_hint, 3, "an unused region number is below the lowest unused one");
     DAMAGE(b.space->regions[1].node, b.own, "space:"); /* an own node, but not the region's */
     DAMAGE(b.nodes[b.own].after, b.B, start);
     DAMAGE(b.nodes[b.own].after, 0, start);
