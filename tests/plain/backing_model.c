@@ -46,7 +46,7 @@ static uint64_t total_steps, seed, found, closed, taken, refused, trimmed;
 static void set(world *w, uint64_t offset, uint64_t size, state now)
 {
     CHECK(offset % GRANULE == 0 && size % GRANULE == 0 && offset + size <= GRANULES * GRANULE);
-    memset(w->is + offset / GRANULE, now, size / GRANULE);
+    memset(w->is + offset / GRANULE, (int)now, size / GRANULE);
 }
 
 static uint64_t count(const world *w, state which)
