@@ -40,17 +40,21 @@ static bool is_reserved(const qi_segregated *s, uint32_t node)
     return qi_node_is_hole(s, node) && s->nodes[node].owner & QI_RESERVED_MARK;
 }
 
-/* Bytes move between the backed part of the regions and the rest. */
-static void count_out(qi_segregated *s, uint32_t granules)
+/* A node and its bytes leave the backed part of the regions, and come back. */
+static void count_out(qi_segregated *s, uint32_t number)
 {
-    s->space.region_bytes -= granules * s->space.granule;
-    s->space.hole_bytes += granules * s->space.granule;
+    uint64_t bytes = s->nodes[number].size * s->space.granule;
+    s->space.hole_nodes++;
+    s->space.region_bytes -= bytes;
+    s->space.hole_bytes += bytes;
 }
 
-static void count_in(qi_segregated *s, uint32_t granules)
+static void count_in(qi_segregated *s, uint32_t number)
 {
-    s->space.region_bytes += granules * s->space.granule;
-    s->space.hole_bytes -= granules * s->space.granule;
+    uint64_t bytes = s->nodes[number].size * s->space.granule;
+    s->space.hole_nodes--;
+    s->space.region_bytes += bytes;
+    s->space.hole_bytes -= bytes;
 }
 
 static void list_hole(qi_segregated *s, uint32_t number)
@@ -137,9 +141,9 @@ static uint32_t find_chunk(const qi_segregated *s, uint32_t limit)
 {
     uint64_t end;
     uint32_t least = qi_class_of_range(s->chunk).index;
-    for (uint32_t class = s->list_count >> s->row_shift; class -- > least;)
-        for (uint32_t rest = qi_buckets_of(s, class); rest; rest &= rest - 1) {
-            uint32_t list = (class << s->row_shift) + qi_lowest_bit(rest);
+    for (uint32_t index = s->list_count >> s->row_shift; index-- > least;)
+        for (uint32_t rest = qi_buckets_of(s, index); rest; rest &= rest - 1) {
+            uint32_t list = (index << s->row_shift) + qi_lowest_bit(rest);
             for (uint32_t i = s->heads[list]; i; i = s->nodes[i].next) {
                 if (!limit--)
                     return 0;
@@ -168,8 +172,7 @@ quire_result qi_segregated_take_chunks(quire_space *space, uint64_t max, bool al
     taken->region = qi_node_region(&s->nodes[node]);
     taken->offset = start * space->granule - space->regions[taken->region].start;
     taken->size = size * space->granule;
-    s->space.hole_nodes++;
-    count_out(s, size);
+    count_out(s, node);
     make_hole(s, node);
     return QUIRE_SUCCESS;
 }
@@ -184,21 +187,17 @@ quire_result qi_segregated_hollow(quire_space *space, uint32_t region, uint64_t 
     s->chunk = (uint32_t)(chunk >> s->granule_shift);
     qi_node_unlink(s, &s->nodes[only], s->nodes[only].back);
     qi_node_mark_taken(s, only);
-    s->space.hole_nodes++;
-    count_out(s, s->nodes[only].size);
+    count_out(s, only);
     make_hole(s, only);
     return QUIRE_SUCCESS;
 }
 
-/* Makes a hole that is in no list, or a piece of a window, free. Returns the node above it. */
-static uint32_t release(qi_segregated *s, uint32_t number)
+/* Makes a hole that is in no list, or a piece of a window, free. */
+static void release(qi_segregated *s, uint32_t number)
 {
-    uint32_t after = s->nodes[number].after;
-    count_in(s, s->nodes[number].size);
-    s->space.hole_nodes--;
+    count_in(s, number);
     clear_mark(s, number);
     qi_node_free(s, number);
-    return after;
 }
 
 void qi_segregated_fill(qi_segregated *s, uint32_t region)
@@ -209,7 +208,7 @@ void qi_segregated_fill(qi_segregated *s, uint32_t region)
         if (!is_open_hole(s, i))
             continue;
         unlist_hole(s, i);
-        after = release(s, i);
+        release(s, i);
     }
 }
 
@@ -349,8 +348,7 @@ static void reserve(qi_segregated *s, uint32_t number)
     qi_node_unlink(s, node, node->back);
     qi_node_mark_taken(s, number);
     set_mark(s, number, QI_RESERVED_MARK | QI_BACKED_MARK);
-    s->space.hole_nodes++;
-    count_out(s, node->size);
+    count_out(s, number);
 }
 
 quire_result qi_segregated_reserve_window(quire_space *space, qi_window *window)
@@ -380,29 +378,30 @@ static uint64_t window_end(const qi_segregated *s, const qi_window *window)
            s->granule_shift;
 }
 
-void qi_segregated_open_window(quire_space *space, const qi_window *window)
+/* Makes the pieces of a window free: all of them, or those that were backed before. */
+static void end_window(qi_segregated *s, const qi_window *window, bool is_backed)
 {
-    qi_segregated *s = qi_segregated_of(space);
-    uint64_t end = window_end(s, window);
-    uint32_t i = window->node;
-    while (is_reserved(s, i) && s->nodes[i].offset < end)
-        i = release(s, i);
-}
-
-void qi_segregated_close_window(quire_space *space, const qi_window *window)
-{
-    qi_segregated *s = qi_segregated_of(space);
     uint64_t end = window_end(s, window);
     for (uint32_t i = window->node, after; is_reserved(s, i) && s->nodes[i].offset < end;
          i = after) {
         after = s->nodes[i].after;
-        if (s->nodes[i].owner & QI_BACKED_MARK) {
+        if (is_backed || s->nodes[i].owner & QI_BACKED_MARK) {
             release(s, i);
             continue;
         }
         clear_mark(s, i);
         make_hole(s, i);
     }
+}
+
+void qi_segregated_open_window(quire_space *space, const qi_window *window)
+{
+    end_window(qi_segregated_of(space), window, true);
+}
+
+void qi_segregated_close_window(quire_space *space, const qi_window *window)
+{
+    end_window(qi_segregated_of(space), window, false);
 }
 
 bool qi_segregated_next_hole(const quire_space *space, const qi_window *window, qi_chunk_run *run)

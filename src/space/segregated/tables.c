@@ -21,26 +21,26 @@ static uint32_t words_for(uint32_t bits)
     return (bits + 63) / 64;
 }
 
+/* Gives a bit per node, is_free or is_hole, another capacity. On failure changes nothing. */
+static bool resize_bits(qi_segregated *s, uint64_t **bits, uint32_t *capacity, uint32_t to)
+{
+    uint64_t *resized =
+        qi_host_resize(&s->space.host, *bits, words_for(*capacity), words_for(to), sizeof *resized);
+    if (!resized)
+        return false;
+    *bits = resized;
+    *capacity = to;
+    return true;
+}
+
 static bool resize_free_bits(qi_segregated *s, uint32_t capacity)
 {
-    uint64_t *bits = qi_host_resize(&s->space.host, s->is_free, words_for(s->free_capacity),
-                                    words_for(capacity), sizeof *bits);
-    if (!bits)
-        return false;
-    s->is_free = bits;
-    s->free_capacity = capacity;
-    return true;
+    return resize_bits(s, &s->is_free, &s->free_capacity, capacity);
 }
 
 static bool resize_hole_bits(qi_segregated *s, uint32_t capacity)
 {
-    uint64_t *bits = qi_host_resize(&s->space.host, s->is_hole, words_for(s->hole_capacity),
-                                    words_for(capacity), sizeof *bits);
-    if (!bits)
-        return false;
-    s->is_hole = bits;
-    s->hole_capacity = capacity;
-    return true;
+    return resize_bits(s, &s->is_hole, &s->hole_capacity, capacity);
 }
 
 /* Bytes of the block that holds bits, heads and fractions. */
