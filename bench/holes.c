@@ -18,7 +18,7 @@
 
 enum { GRANULE = 256 };
 
-static const uint64_t ADDRESSES = UINT64_C(256) << 30; /* bytes; four times the largest trace */
+static const uint64_t ADDRESSES = UINT64_C(256) << 30; /* bytes; several times the largest trace */
 
 typedef struct replay {
     quire_space *space;
@@ -150,12 +150,15 @@ int main(int argc, char **argv)
     uint64_t chunk = 2 << 20;
     double goal = 0;
     int missed = 0, first = 1;
+    bool is_known = true;
     for (; first + 1 < argc && !strncmp(argv[first], "--", 2); first += 2)
         if (!strcmp(argv[first], "--chunk"))
             chunk = strtoull(argv[first + 1], NULL, 0);
         else if (!strcmp(argv[first], "--goal"))
             goal = strtod(argv[first + 1], NULL);
-    if (first == argc || chunk < GRANULE || chunk & (chunk - 1)) {
+        else
+            is_known = false;
+    if (!is_known || first == argc || chunk < GRANULE || chunk & (chunk - 1)) {
         fprintf(stderr, "usage: bench_holes [--chunk BYTES] [--goal RATIO] TRACE.csv...\n");
         return 2;
     }

@@ -38,8 +38,9 @@ def main():
                               capture_output=True, text=True, check=False)
         problems = [done.stdout + done.stderr] if done.returncode else []
         tap.case(f"chunks of {chunk // KIB} KiB: at most {goal} of what lives, {patterns}", problems)
-    usage = subprocess.run([program, "--chunk", "3", "x.csv"], capture_output=True, text=True, check=False)
-    tap.case("a chunk that is no power of two is refused", [] if usage.returncode == 2 else [usage.stderr])
+    for what, words in (("a chunk that is no power of two", ["--chunk", "3"]), ("an unknown option", ["--goals", "1"])):
+        usage = subprocess.run([program, *words, "x.csv"], capture_output=True, text=True, check=False)
+        tap.case(f"{what} is refused", [] if usage.returncode == 2 else [usage.stderr])
     missing = subprocess.run([program, "/no/such/trace.csv"], capture_output=True, text=True, check=False)
     tap.case("a trace that is not there is named",
              [] if missing.returncode == 1 and "trace.csv" in missing.stderr else [missing.stderr])
