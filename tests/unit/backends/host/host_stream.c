@@ -313,7 +313,7 @@ CASE(a_lost_device_answers_so_and_can_be_destroyed, begin())
     CHECK_EQ(calls, 0);
 }
 
-/* ---- want of memory ------------------------------------------------------------------------- */
+/* ---- out of memory -------------------------------------------------------------------------- */
 
 /* Each allocation of host memory fails in turn; nothing leaks. */
 CASE(without_host_memory_nothing_changes, begin())
