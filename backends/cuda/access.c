@@ -1,13 +1,15 @@
 /*
  * access.c - one call of the driver sets who may access all mapped bytes of a page. Requests that
  * cannot succeed are refused before it, with the reason, because the driver reports only "invalid".
- * An elastic page keeps the list of locations for the chunks that it maps later.
+ * An elastic page keeps the list of locations for chunks that are backed later.
  */
 #include "backends/cuda/access.h"
 
 #include <string.h>
 
+#include "backends/cuda/backing.h"
 #include "backends/cuda/device.h"
+#include "backends/cuda/virtual.h"
 #include "src/base/result.h"
 
 /* ---- checks ------------------------------------------------------------------------------- */
@@ -74,15 +76,17 @@ static quire_result check_reach(const qi_cuda *cuda, const qi_cuda_page *page,
     return qi_cuda_check_peer(cuda, access->id);
 }
 
-/* Finds the page of an allocation. UNSUPPORTED unless it is a page of virtual memory management. */
+/* Finds the page and the address of an allocation. UNSUPPORTED unless the page is of virtual memory
+   management. */
 static quire_result find_page(const quire_memory *memory, quire_allocation allocation,
-                              qi_cuda **cuda, qi_cuda_page **page)
+                              qi_cuda **cuda, qi_cuda_page **page, qi_cu_ptr *address)
 {
     quire_native native;
     quire_result result = qi_cuda_find_native(memory, allocation, &native, cuda);
     if (result)
         return result;
     *page = qi_cuda_page_of(&native.page);
+    *address = (*page)->reserved + native.offset;
     if ((*page)->type == QI_CUDA_PAGE_VIRTUAL)
         return QUIRE_SUCCESS;
     return qi_fail(QUIRE_ERROR_UNSUPPORTED,
@@ -120,13 +124,13 @@ static bool merge(qi_cu_access_desc *list, uint32_t *count, const qi_cu_access_d
 }
 
 /* In the context, without a lock. */
-static qi_cu_result set_ready(const qi_cuda *cuda, qi_cu_ptr at, uint64_t size,
-                              const qi_cu_access_desc *list, size_t count)
+static qi_cu_result set_fixed(const qi_cuda *cuda, const qi_cuda_page *page,
+                              const qi_cu_access_desc *list, uint32_t count)
 {
     qi_cu_result code = QI_CUDA_SUCCESS;
     uint32_t pauses = 0;
     do
-        code = cuda->f.MemSetAccess(at, size, list, count);
+        code = qi_cuda_chunks_access(cuda, page->chunks, page->reserved, page->padded, list, count);
     while (qi_cuda_retry_access(code, &pauses, NULL));
     return code;
 }
@@ -145,7 +149,7 @@ typedef struct access_list {
     uint32_t count;
 } access_list;
 
-/* Requires the resize mutex. */
+/* Requires the page's mutex. */
 static quire_result merge_all(const qi_cuda_elastic *elastic, const qi_cu_access_desc *all,
                               uint32_t count, access_list *list)
 {
@@ -159,9 +163,26 @@ static quire_result merge_all(const qi_cuda_elastic *elastic, const qi_cu_access
     return QUIRE_SUCCESS;
 }
 
+/* Requires the page's mutex. Gives the locations of `all` the access that the record has, as far as
+   the driver does. */
+static void take_back(const qi_cuda *cuda, const qi_cuda_page *page, const qi_cu_access_desc *all,
+                      uint32_t count)
+{
+    const qi_cuda_elastic *elastic = page->elastic;
+    qi_cu_access_desc old[QUIRE_CUDA_MAX_ACCESSES];
+    for (uint32_t i = 0; i < count; i++) {
+        old[i] = all[i];
+        old[i].flags = QI_CU_MEM_ACCESS_FLAGS_PROT_NONE;
+        for (uint32_t j = 0; j < elastic->access_count; j++)
+            if (is_same_place(&elastic->access[j].location, &all[i].location))
+                old[i].flags = elastic->access[j].flags;
+    }
+    qi_cuda_elastic_access(cuda, page, old, count);
+}
+
 /*
- * Sets access for everything that is mapped, and records it for chunks that are mapped later. Other
- * threads may change the list and the size during a pause, so each attempt begins afresh.
+ * Sets access for everything that is backed, and records it for chunks that are backed later. Other
+ * threads may change the list and the chunks during a pause, so each attempt begins afresh.
  */
 static quire_result set_elastic(qi_cuda *cuda, const qi_cuda_page *page,
                                 const qi_cu_access_desc *all, uint32_t count)
@@ -171,19 +192,21 @@ static quire_result set_elastic(qi_cuda *cuda, const qi_cuda_page *page,
     quire_result result = QUIRE_SUCCESS;
     qi_cu_result code = QI_CUDA_SUCCESS;
     uint32_t pauses = 0;
-    pthread_mutex_lock(&elastic->resize_mutex);
+    pthread_mutex_lock(&elastic->mutex);
     do {
         result = merge_all(elastic, all, count, &list);
         if (!result)
-            code = cuda->f.MemSetAccess(page->reserved, page->padded, all, count);
-    } while (!result && qi_cuda_retry_access(code, &pauses, &elastic->resize_mutex));
+            code = qi_cuda_elastic_access(cuda, page, all, count);
+    } while (!result && qi_cuda_retry_access(code, &pauses, &elastic->mutex));
+    if (!result && code)
+        take_back(cuda, page, all, count);
     if (!result)
         result = report(cuda, code, page, count);
     if (!result) {
         memcpy(elastic->access, list.access, sizeof list.access);
         elastic->access_count = list.count;
     }
-    pthread_mutex_unlock(&elastic->resize_mutex);
+    pthread_mutex_unlock(&elastic->mutex);
     return result;
 }
 
@@ -202,7 +225,7 @@ quire_result qi_cuda_page_set_access(qi_cuda *cuda, const qi_cuda_page *page,
     }
     if (page->elastic)
         return set_elastic(cuda, page, all, count);
-    return report(cuda, set_ready(cuda, page->reserved, page->padded, all, count), page, count);
+    return report(cuda, set_fixed(cuda, page, all, count), page, count);
 }
 
 quire_result quire_cuda_set_access(quire_memory *memory, quire_allocation allocation,
@@ -212,9 +235,10 @@ quire_result quire_cuda_set_access(quire_memory *memory, quire_allocation alloca
         return qi_fail_null("quire_cuda_set_access", !memory ? "memory" : "accesses");
     qi_cuda *cuda = NULL;
     qi_cuda_page *page = NULL;
+    qi_cu_ptr address = 0;
     quire_result result = qi_cuda_check_accesses(accesses, count);
     if (!result)
-        result = find_page(memory, allocation, &cuda, &page);
+        result = find_page(memory, allocation, &cuda, &page, &address);
     if (!result)
         result = qi_cuda_enter(cuda);
     if (result)
@@ -235,10 +259,11 @@ quire_result quire_cuda_get_access(const quire_memory *memory, quire_allocation 
         return qi_fail_null("quire_cuda_get_access", !memory ? "memory" : "access");
     qi_cuda *cuda = NULL;
     qi_cuda_page *page = NULL;
+    qi_cu_ptr address = 0;
     unsigned long long flags = 0;
     quire_result result = qi_cuda_check_location(access);
     if (!result)
-        result = find_page(memory, allocation, &cuda, &page);
+        result = find_page(memory, allocation, &cuda, &page, &address);
     if (!result && !cuda->f.MemGetAccess)
         result = qi_fail(QUIRE_ERROR_UNSUPPORTED, "the driver does not report who has access");
     if (!result)
@@ -246,7 +271,7 @@ quire_result quire_cuda_get_access(const quire_memory *memory, quire_allocation 
     if (result)
         return result;
     const qi_cu_location location = {.type = access->location, .id = access->id};
-    qi_cu_result code = cuda->f.MemGetAccess(&flags, &location, page->reserved);
+    qi_cu_result code = cuda->f.MemGetAccess(&flags, &location, address);
     qi_cuda_leave(cuda);
     if (code)
         return qi_cuda_fail(&cuda->f, code, "cuMemGetAccess");

@@ -6,9 +6,10 @@
  *   device             what the device has and reports, its memory kinds
  *   access             who may access a page
  *   virtual, pool      chunks, pages of virtual memory management, and of the device's memory pool
+ *   backing            pages of virtual memory management whose chunks come and go
  *   share              pages for and from other processes and APIs
  *   stream, array      streams and the waits for work; images that are arrays
- *   page               pages of all kinds: creating, resizing, destroying
+ *   page               pages of all kinds: creating, destroying
  *   copy, multicast    copies and fills; memory of several devices behind one address
  *   open               settings, finding a device and what it has
  *   table              the function table; the end of a device
@@ -21,9 +22,9 @@
  * except has_forked, which only a fork sets. Elastic pages and streams have a mutex each.
  *
  * A page record does not change between its creation and its destruction, so readers take no lock.
- * Elastic pages are the exception. qi_cuda_elastic.resize_mutex serialises changes of the size with
- * changes of the access. It is held across calls of the driver, so that access is not set for a
- * range whose end moves; only threads that change the same page wait for it. The fields
+ * Elastic pages are the exception. qi_cuda_elastic.mutex serialises changes of the backing with
+ * changes of the access. It is held across calls of the driver, so that access is not set for
+ * chunks that come and go; only threads that change the same page wait for it. The fields
  * `requested`, `padded` and `chunk_count` are written under qi_cuda.mutex as well, for threads that
  * only read.
  */
@@ -87,6 +88,7 @@ typedef struct qi_cuda_chunk {
     uint32_t kind;
     quire_cuda_handle_types types; /* it can be exported as */
     bool is_mapped;
+    bool is_backed;       /* of an elastic page: the page's, and accessible */
     bool is_never_kept;   /* for another page: created elsewhere, or on trial */
     bool is_caller_owned; /* not taken over yet: never released */
     bool is_compressed;
@@ -108,14 +110,16 @@ typedef enum qi_cuda_page_type {
 } qi_cuda_page_type;
 
 /*
- * The record of an elastic page. The chunks up to `end` are the page's: page->padded bytes, mapped
- * and accessible. Chunks behind `end` belong to no page any more; the driver refused to release
- * them. The next change of the size retries them first, as does the page's destruction.
+ * The record of an elastic page. chunks[i] is the memory of the bytes from i * chunk_size on; NULL:
+ * they have none. A chunk that is not backed is a leftover: the driver refused to unmap it, or work
+ * could not be awaited. The next change of the backing retries it, as does the page's destruction.
  */
 typedef struct qi_cuda_elastic {
-    pthread_mutex_t resize_mutex;
-    uint64_t max_bytes; /* bytes of reserved addresses */
-    qi_cuda_chunk **end;
+    pthread_mutex_t mutex;
+    qi_cuda_chunk **chunks;
+    uint64_t chunk_size;
+    uint64_t count; /* of `chunks`: they cover the reserved addresses */
+    uint64_t leftovers;
     uint32_t access_count;
     qi_cu_access_desc access[QUIRE_CUDA_MAX_ACCESSES]; /* for chunks that are added later */
 } qi_cuda_elastic;
@@ -131,14 +135,14 @@ typedef struct qi_cuda_page {
     uint32_t kind;
     bool was_used; /* the core had it: work on the device may use it */
     uint64_t requested;
-    uint64_t padded;               /* bytes created; of an elastic page the bytes mapped now */
+    uint64_t padded;               /* bytes created; of an elastic page the bytes backed now */
     quire_cuda_handle_types types; /* it can be exported as */
     qi_cu_ptr address;             /* of its first byte, on the device; 0 for tiles */
     void *host; /* the same byte for the host; NULL if the host cannot reach it */
 
-    qi_cuda_chunk *chunks; /* in the order of their addresses */
-    uint32_t chunk_count;
-    qi_cu_ptr reserved; /* start of the address range: `padded` bytes, or elastic->max_bytes */
+    qi_cuda_chunk *chunks; /* in the order of their addresses; NULL if the page is elastic */
+    uint32_t chunk_count;  /* of an elastic page those that are backed now */
+    qi_cu_ptr reserved; /* start of the address range: `padded` bytes, or elastic->count chunks */
     qi_cu_ptr block;    /* start of the driver's allocation, or the buffer of external memory */
     qi_cu_external external;
     void *locked; /* start of the page-locked allocation */

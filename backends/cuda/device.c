@@ -469,9 +469,14 @@ quire_result qi_cuda_describe(void *state, quire_device_info *info)
         .buffer_alignment = QI_CUDA_ALIGNMENT,
         .image_row_alignment = cuda->capabilities.row_alignment,
     };
-    for (uint32_t i = 0; i < cuda->kind_count; i++)
-        if (qi_cuda_kind_is_elastic(&cuda->kinds[i]))
-            info->limits.elastic_kinds |= UINT64_C(1) << i;
+    for (uint32_t i = 0; i < cuda->kind_count; i++) {
+        const qi_cuda_kind *kind = &cuda->kinds[i];
+        if (!qi_cuda_kind_is_elastic(kind))
+            continue;
+        info->limits.elastic_kinds |= UINT64_C(1) << i;
+        if (info->limits.elastic_granularity < kind->granularity)
+            info->limits.elastic_granularity = kind->granularity;
+    }
     info->exportable = is_exportable(cuda);
     return QUIRE_SUCCESS;
 }
@@ -648,8 +653,10 @@ quire_result quire_cuda_get_range(const quire_memory *memory, quire_allocation a
         return result;
     const qi_cuda_page *page = qi_cuda_page_of(&native.page);
     const qi_cuda_chunk *first = page->chunks;
-    if (page->elastic) /* another thread may resize it; its first chunk stays */
+    if (page->elastic) { /* other chunks may come and go; those of the allocation stay */
+        first = page->elastic->chunks[native.offset / page->elastic->chunk_size];
         pthread_mutex_lock(&cuda->mutex);
+    }
     *range = (quire_cuda_range){
         .address = page->address ? page->address + native.offset : 0,
         .size = native.size,

@@ -1,13 +1,14 @@
 /*
  * page.c - each page is created as its memory kind requires, and its type says how it is destroyed.
  * Destruction goes step by step: if the driver refuses one, the page is deferred and the rest is
- * retried later, because the core cannot keep the page. Also elastic pages.
+ * retried later, because the core cannot keep the page.
  */
 #include "backends/cuda/page.h"
 
 #include <sys/mman.h>
 
 #include "backends/cuda/array.h"
+#include "backends/cuda/backing.h"
 #include "backends/cuda/device.h"
 #include "backends/cuda/pool.h"
 #include "backends/cuda/share.h"
@@ -148,64 +149,6 @@ static bool free_whole(qi_cuda *cuda, qi_cuda_page *page)
     return true;
 }
 
-/* ---- the record of an elastic page -------------------------------------------------------- */
-
-static quire_result check_elastic(const qi_cuda *cuda, const quire_page_request *request)
-{
-    if (!qi_cuda_kind_is_elastic(&cuda->kinds[request->kind]))
-        return quire_backend_fail(
-            QUIRE_ERROR_UNSUPPORTED, 0,
-            "pages of memory kind %u cannot grow: that requires virtual memory "
-            "management and pages of any number of handles",
-            request->kind);
-    if (request->description)
-        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0, "an adopted page cannot grow");
-    if (request->exportable)
-        return quire_backend_fail(
-            QUIRE_ERROR_UNSUPPORTED, 0,
-            "a page that grows cannot be exported: an exported page is one handle, "
-            "which keeps its size");
-    return QUIRE_SUCCESS;
-}
-
-/* Creates page->elastic. UNSUPPORTED if the request cannot be elastic. */
-static quire_result create_elastic(qi_cuda *cuda, const quire_page_request *request,
-                                   qi_cuda_page *page)
-{
-    const qi_cuda_kind *kind = &cuda->kinds[request->kind];
-    uint64_t most = 0;
-    quire_result result = check_elastic(cuda, request);
-    if (result)
-        return result;
-    if (qi_align_up_overflows(request->max_size, kind->granularity, &most))
-        return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0,
-                                  "an address range of %llu bytes overflows",
-                                  (unsigned long long)request->max_size);
-    qi_cuda_elastic *elastic = qi_host_allocate(&cuda->host, 1, sizeof *elastic);
-    if (!elastic)
-        return quire_backend_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, 0,
-                                  "no host memory for the record of a page that grows");
-    if (pthread_mutex_init(&elastic->resize_mutex, NULL)) {
-        qi_host_release(&cuda->host, elastic, 1, sizeof *elastic);
-        return quire_backend_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, 0,
-                                  "no mutex for a page that grows");
-    }
-    elastic->max_bytes = most;
-    elastic->access_count = qi_cuda_list_access(cuda, kind, elastic->access);
-    page->elastic = elastic;
-    return QUIRE_SUCCESS;
-}
-
-/* Releases the record only. Accepts a page that is not elastic. */
-static void release_elastic(qi_cuda *cuda, qi_cuda_page *page)
-{
-    if (!page->elastic)
-        return;
-    pthread_mutex_destroy(&page->elastic->resize_mutex);
-    qi_host_release(&cuda->host, page->elastic, 1, sizeof *page->elastic);
-    page->elastic = NULL;
-}
-
 /* ---- destruction -------------------------------------------------------------------------- */
 
 /*
@@ -215,7 +158,7 @@ static void release_elastic(qi_cuda *cuda, qi_cuda_page *page)
 
 static void release_record(qi_cuda *cuda, qi_cuda_page *page)
 {
-    release_elastic(cuda, page);
+    qi_cuda_elastic_release(cuda, page);
     qi_host_release(&cuda->host, page, 1, sizeof *page);
 }
 
@@ -239,7 +182,7 @@ static bool destroy_parts(qi_cuda *cuda, qi_cuda_page *page)
     switch (page->type) {
     case QI_CUDA_PAGE_VIRTUAL:
     case QI_CUDA_PAGE_TILES:
-        return qi_cuda_virtual_destroy(cuda, page);
+        return qi_cuda_elastic_unback_all(cuda, page) && qi_cuda_virtual_destroy(cuda, page);
     case QI_CUDA_PAGE_EXTERNAL:
         return qi_cuda_external_destroy(cuda, page);
     default:
@@ -322,13 +265,11 @@ void qi_cuda_page_destroy(void *state, const quire_native_page *native)
 static quire_result create_parts(qi_cuda *cuda, const quire_page_request *request,
                                  qi_cuda_page *page)
 {
-    quire_result result = QUIRE_SUCCESS;
     if (request->max_size)
-        result = create_elastic(cuda, request, page);
-    if (!result && request->description)
+        return qi_cuda_elastic_create(cuda, request, page);
+    if (request->description)
         return qi_cuda_import_page(cuda, request, page); /* existing memory: no rounding */
-    if (!result)
-        result = qi_cuda_round_size(cuda, request->kind, request->size, &page->padded);
+    quire_result result = qi_cuda_round_size(cuda, request->kind, request->size, &page->padded);
     if (result)
         return result;
     return cuda->kinds[request->kind].is_virtual ? qi_cuda_virtual_create(cuda, request, page)
@@ -395,116 +336,28 @@ void qi_cuda_page_unmap(void *state, const quire_native_page *native)
     (void)native;
 }
 
-/* ---- resizing ----------------------------------------------------------------------------- */
+/* ---- backing ------------------------------------------------------------------------------ */
 
-/*
- * Addresses are reserved for the maximum size and mapped as far as they are used.
- *
- * Growing maps further chunks behind the mapped ones: as many as the chunk size requires, or one if
- * the settings name no chunk size. Access is set once for all of them, because that call is the
- * expensive one. Kept chunks save creating handles.
- *
- * A mapping can only be undone as a whole. A page that shrinks therefore releases the chunks that
- * lie completely behind its new end. The chunk in which the new end lies stays mapped, and the next
- * growth uses the rest of it without a call of the driver.
- */
-
-/*
- * Publishes the mapped bytes. Takes qi_cuda.mutex, which readers such as quire_cuda_get_range take.
- */
-static void set_mapped(qi_cuda *cuda, qi_cuda_page *page, uint64_t padded, uint32_t count,
-                       qi_cuda_chunk **end)
+/* Retries deferred arrays and pages first: their memory may be what the spans need. */
+quire_result qi_cuda_page_back(void *state, const quire_native_page *native,
+                               const quire_span *spans, uint32_t count)
 {
-    pthread_mutex_lock(&cuda->mutex);
-    page->padded = padded;
-    page->chunk_count = count;
-    pthread_mutex_unlock(&cuda->mutex);
-    page->elastic->end = end;
-}
-
-static void set_requested(qi_cuda *cuda, qi_cuda_page *page, uint64_t size)
-{
-    pthread_mutex_lock(&cuda->mutex);
-    page->requested = size;
-    pthread_mutex_unlock(&cuda->mutex);
-}
-
-/* Releases the chunks after the page's end. No work on the device uses them. */
-static bool release_rest(qi_cuda *cuda, const qi_cuda_page *page)
-{
-    return qi_cuda_virtual_release_chunks(cuda, page->elastic->end, page->reserved + page->padded);
-}
-
-/* Maps the bytes up to `padded`. In the context. */
-static quire_result extend(qi_cuda *cuda, qi_cuda_page *page, uint64_t padded)
-{
-    qi_cuda_chunk **end = NULL;
-    uint32_t count = 0;
-    if (!release_rest(cuda, page))
-        return quire_backend_fail(
-            QUIRE_ERROR_BACKEND_FAILURE, 0,
-            "the driver does not take back chunks that an earlier resize of the "
-            "page could not release");
-    quire_result result = qi_cuda_virtual_extend(cuda, page, padded - page->padded, &end, &count);
-    if (result)
-        release_rest(cuda, page); /* the next change retries what remains */
-    else
-        set_mapped(cuda, page, padded, page->chunk_count + count, end);
-    return result;
-}
-
-/* Retries deferred arrays and pages first: their memory may be what the growth needs. */
-static quire_result grow(qi_cuda *cuda, qi_cuda_page *page, uint64_t to)
-{
-    uint64_t padded = 0;
-    quire_result result = qi_cuda_round_size(cuda, page->kind, to, &padded);
-    if (result || padded <= page->padded)
-        return result;
-    result = qi_cuda_enter(cuda);
+    qi_cuda *cuda = state;
+    quire_result result = qi_cuda_enter(cuda);
     if (result)
         return result;
     qi_cuda_retry_deferred_arrays(cuda, false);
     qi_cuda_retry_deferred_pages(cuda, false);
-    result = extend(cuda, page, padded);
+    result = qi_cuda_elastic_back(cuda, qi_cuda_page_of(native), spans, count);
     qi_cuda_leave(cuda);
     return result;
 }
 
-/* Cannot fail. If work must be awaited and cannot be now, everything stays mapped and the
-   next change of the size releases it. */
-static void shrink(qi_cuda *cuda, qi_cuda_page *page, uint64_t to)
-{
-    qi_cuda_chunk **end = &page->chunks;
-    uint64_t padded = 0;
-    uint32_t count = 0;
-    for (; padded < to; end = &(*end)->next) {
-        padded += (*end)->size;
-        count++;
-    }
-    if (!*end || qi_cuda_push(cuda))
-        return;
-    if (padded == page->padded || qi_cuda_await_work(cuda, page)) {
-        set_mapped(cuda, page, padded, count, end);
-        release_rest(cuda, page);
-    }
-    qi_cuda_leave(cuda);
-}
-
-quire_result qi_cuda_page_resize(void *state, const quire_native_page *native, uint64_t from,
-                                 uint64_t to)
+/* In the child of a fork a thread of the parent may hold the page's mutex. */
+void qi_cuda_page_unback(void *state, const quire_native_page *native, const quire_span *spans,
+                         uint32_t count)
 {
     qi_cuda *cuda = state;
-    qi_cuda_page *page = qi_cuda_page_of(native);
-    quire_result result = QUIRE_SUCCESS;
-    if (qi_cuda_has_forked(cuda)) /* a thread of the parent may hold resize_mutex */
-        return to > from ? qi_cuda_check_process(cuda) : QUIRE_SUCCESS;
-    pthread_mutex_lock(&page->elastic->resize_mutex);
-    if (to > from)
-        result = grow(cuda, page, to);
-    else
-        shrink(cuda, page, to);
-    if (!result)
-        set_requested(cuda, page, to);
-    pthread_mutex_unlock(&page->elastic->resize_mutex);
-    return result;
+    if (!qi_cuda_has_forked(cuda))
+        qi_cuda_elastic_unback(cuda, qi_cuda_page_of(native), spans, count);
 }

@@ -1,5 +1,5 @@
 /*
- * page.h - pages of a CUDA device: creating them as their memory kind requires, mapping, resizing
+ * page.h - pages of a CUDA device: creating them as their memory kind requires, mapping, backing
  * and destroying them.
  */
 #ifndef QUIRE_BACKENDS_CUDA_PAGE_H
@@ -13,8 +13,10 @@ quire_result qi_cuda_page_create(void *state, const quire_page_request *request,
 void qi_cuda_page_destroy(void *state, const quire_native_page *page);
 quire_result qi_cuda_page_map(void *state, const quire_native_page *page, void **pointer);
 void qi_cuda_page_unmap(void *state, const quire_native_page *page);
-quire_result qi_cuda_page_resize(void *state, const quire_native_page *page, uint64_t from,
-                                 uint64_t to);
+quire_result qi_cuda_page_back(void *state, const quire_native_page *page, const quire_span *spans,
+                               uint32_t count);
+void qi_cuda_page_unback(void *state, const quire_native_page *page, const quire_span *spans,
+                         uint32_t count);
 
 /* Destroys a page that page creation could not complete; defers what the driver refuses. In the
    context. */

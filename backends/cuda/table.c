@@ -67,9 +67,9 @@ static void cuda_destroy(void *state)
     .stream_passed = qi_cuda_stream_passed, .stream_await = qi_cuda_stream_await,                  \
     .stream_order = qi_cuda_stream_order, .stream_copy = qi_cuda_stream_copy,                      \
     .stream_fill = qi_cuda_stream_fill, .copy_pages = qi_cuda_copy_pages,                          \
-    .copy_peer = qi_cuda_copy_peer, .page_resize = qi_cuda_page_resize,                            \
-    .fork_prepare = qi_cuda_fork_prepare, .fork_done = qi_cuda_fork_done,                          \
-    .fork_child = qi_cuda_fork_child
+    .copy_peer = qi_cuda_copy_peer, .page_back = qi_cuda_page_back,                                \
+    .page_unback = qi_cuda_page_unback, .fork_prepare = qi_cuda_fork_prepare,                      \
+    .fork_done = qi_cuda_fork_done, .fork_child = qi_cuda_fork_child
 
 static const quire_backend CUDA_BACKEND = {.features = CUDA_FEATURES, CUDA_FUNCTIONS};
 

@@ -1,7 +1,7 @@
 /*
  * virtual.c - pages of virtual memory management: chunks of physical memory, mapped one after the
- * other into a range of addresses; and tile pools, which are one chunk without addresses. An
- * elastic page reserves more addresses than it maps. Released chunks may be kept for further pages.
+ * other into a range of addresses; and tile pools, which are one chunk without addresses. Released
+ * chunks may be kept for further pages.
  *
  * Order of creation: chunks, addresses, mappings, access for the whole range at once. A mapping
  * without access is accessible to nobody. Destruction runs in the reverse order and unmaps whole
@@ -40,6 +40,14 @@ static qi_cuda_chunk *take_kept(qi_cuda *cuda, uint32_t kind, uint64_t size,
     return found;
 }
 
+/* Requires the mutex. */
+static void push_kept(qi_cuda *cuda, qi_cuda_chunk *chunk)
+{
+    chunk->next = cuda->kept;
+    cuda->kept = chunk;
+    cuda->kept_bytes += chunk->size;
+}
+
 /* Returns false if the chunk must be released: it is never kept, or the limit is reached. */
 static bool keep_chunk(qi_cuda *cuda, qi_cuda_chunk *chunk)
 {
@@ -47,13 +55,18 @@ static bool keep_chunk(qi_cuda *cuda, qi_cuda_chunk *chunk)
         return false;
     pthread_mutex_lock(&cuda->mutex);
     bool has_room = cuda->kept_bytes <= cuda->settings.kept_bytes - chunk->size;
-    if (has_room) {
-        chunk->next = cuda->kept;
-        cuda->kept = chunk;
-        cuda->kept_bytes += chunk->size;
-    }
+    if (has_room)
+        push_kept(cuda, chunk);
     pthread_mutex_unlock(&cuda->mutex);
     return has_room;
+}
+
+/* Beyond the limit: the driver refused to release the chunk. */
+static void keep_refused(qi_cuda *cuda, qi_cuda_chunk *chunk)
+{
+    pthread_mutex_lock(&cuda->mutex);
+    push_kept(cuda, chunk);
+    pthread_mutex_unlock(&cuda->mutex);
 }
 
 static qi_cuda_chunk *pop_kept(qi_cuda *cuda)
@@ -88,6 +101,12 @@ static bool release_chunk(qi_cuda *cuda, qi_cuda_chunk *chunk)
     return keep_chunk(cuda, chunk) || release_handle(cuda, chunk);
 }
 
+void qi_cuda_chunk_release(qi_cuda *cuda, qi_cuda_chunk *chunk)
+{
+    if (!release_chunk(cuda, chunk))
+        keep_refused(cuda, chunk);
+}
+
 /* Releases chunks without the mutex, because the driver may take long. Refused ones return to the
    list, beyond the limit if other chunks were kept in between. */
 bool qi_cuda_release_kept_chunks(qi_cuda *cuda)
@@ -103,13 +122,22 @@ bool qi_cuda_release_kept_chunks(qi_cuda *cuda)
     bool all = !refused;
     while ((chunk = refused) != NULL) {
         refused = chunk->next;
-        pthread_mutex_lock(&cuda->mutex);
-        chunk->next = cuda->kept;
-        cuda->kept = chunk;
-        cuda->kept_bytes += chunk->size;
-        pthread_mutex_unlock(&cuda->mutex);
+        keep_refused(cuda, chunk);
     }
     return all;
+}
+
+void qi_cuda_retry_kept(qi_cuda *cuda)
+{
+    qi_cuda_chunk *chunk = NULL;
+    do {
+        pthread_mutex_lock(&cuda->mutex);
+        bool is_beyond = cuda->kept_bytes > cuda->settings.kept_bytes;
+        pthread_mutex_unlock(&cuda->mutex);
+        chunk = is_beyond ? pop_kept(cuda) : NULL;
+    } while (chunk && release_handle(cuda, chunk));
+    if (chunk)
+        keep_refused(cuda, chunk);
 }
 
 bool qi_cuda_make_room(qi_cuda *cuda, qi_cu_result code)
@@ -207,11 +235,9 @@ static qi_cuda_chunk *new_chunk(qi_cuda *cuda, uint32_t kind, uint64_t size)
     return chunk;
 }
 
-/* Acquires a chunk of a kind that can be exported as `types`: a kept one, or a new one.
-   chunk->types may lack the fabric handle that the driver refused. A fabric handle that was refused
-   once is not requested again, if a descriptor may replace it. */
-static quire_result acquire_chunk(qi_cuda *cuda, uint32_t kind, uint64_t size,
-                                  quire_cuda_handle_types types, qi_cuda_chunk **out)
+/* A fabric handle that was refused once is not requested again, if a descriptor may replace it. */
+quire_result qi_cuda_chunk_acquire(qi_cuda *cuda, uint32_t kind, uint64_t size,
+                                   quire_cuda_handle_types types, qi_cuda_chunk **out)
 {
     const qi_cuda_kind *of = &cuda->kinds[kind];
     if (types == (QUIRE_CUDA_FD | QUIRE_CUDA_FABRIC) && is_fabric_refused(cuda))
@@ -257,7 +283,7 @@ static quire_result choose_types(const qi_cuda *cuda, const quire_page_request *
                                  quire_cuda_handle_types *types)
 {
     quire_cuda_page_kind page_kind = cuda->kinds[request->kind].page_kind;
-    bool is_one_handle = !request->max_size && !cuda->settings.chunk_size;
+    bool is_one_handle = !cuda->settings.chunk_size;
     *types = is_one_handle ? cuda->kinds[request->kind].types : 0;
     if (!request->exportable && page_kind != QUIRE_CUDA_REGISTERED)
         return QUIRE_SUCCESS;
@@ -281,19 +307,18 @@ static uint64_t chunk_size(const qi_cuda *cuda, const qi_cuda_page *page)
     return size;
 }
 
-/* Appends chunks of `size` bytes in total at *end. *end becomes the link after the last chunk, also
-   on failure. */
-static quire_result take_chunks(qi_cuda *cuda, const qi_cuda_page *page, uint64_t size,
-                                qi_cuda_chunk ***end, uint32_t *count)
+/* Gives the page its chunks. On failure it has those that were acquired. */
+static quire_result take_chunks(qi_cuda *cuda, qi_cuda_page *page)
 {
     uint64_t unit = chunk_size(cuda, page);
-    for (uint64_t left = size; left;) {
+    qi_cuda_chunk **end = &page->chunks;
+    for (uint64_t left = page->padded; left;) {
         uint64_t part = left < unit ? left : unit;
-        quire_result result = acquire_chunk(cuda, page->kind, part, page->types, *end);
+        quire_result result = qi_cuda_chunk_acquire(cuda, page->kind, part, page->types, end);
         if (result)
             return result;
-        ++*count;
-        *end = &(**end)->next;
+        page->chunk_count++;
+        end = &(*end)->next;
         left -= part;
     }
     return QUIRE_SUCCESS;
@@ -316,10 +341,11 @@ uint32_t qi_cuda_list_access(const qi_cuda *cuda, const qi_cuda_kind *kind, qi_c
     return count;
 }
 
-/* Maps a chunk and all chunks after it from address `at` on. */
-static quire_result map_chunks(qi_cuda *cuda, qi_cuda_chunk *chunk, qi_cu_ptr at)
+quire_result qi_cuda_chunks_map(const qi_cuda *cuda, qi_cuda_chunk *chunk, qi_cu_ptr at)
 {
-    for (; chunk; chunk = chunk->next) {
+    for (; chunk; at += chunk->size, chunk = chunk->next) {
+        if (chunk->is_mapped)
+            continue;
         qi_cu_result code = cuda->f.MemMap(at, chunk->size, 0, chunk->handle, 0);
         if (code == QI_CUDA_ERROR_NOT_SUPPORTED && chunk->is_never_kept) /* seen on an H100 */
             return quire_backend_fail(QUIRE_ERROR_INVALID_ARGUMENT, code,
@@ -329,7 +355,6 @@ static quire_result map_chunks(qi_cuda *cuda, qi_cuda_chunk *chunk, qi_cu_ptr at
         if (code)
             return qi_cuda_fail(&cuda->f, code, "cuMemMap of %s", qi_bytes(chunk->size).text);
         chunk->is_mapped = true;
-        at += chunk->size;
     }
     return QUIRE_SUCCESS;
 }
@@ -356,22 +381,38 @@ static bool retries(qi_cuda *cuda, qi_cu_result code, uint32_t *pauses, bool *ma
     return *made_room;
 }
 
-/*
- * Sets access in one call, which costs tens of microseconds whatever the size. Releases and
- * reacquires `held` (NULL: none) while the driver is not ready; the list may then have changed.
- */
-static quire_result give_access(qi_cuda *cuda, const qi_cuda_page *page, qi_cu_ptr at,
-                                uint64_t size, pthread_mutex_t *held)
+/* Drivers set the access of chunks side by side in one call. A driver that refuses that gets a call
+   for each. */
+qi_cu_result qi_cuda_chunks_access(const qi_cuda *cuda, const qi_cuda_chunk *chunk, qi_cu_ptr at,
+                                   uint64_t size, const qi_cu_access_desc *list, uint32_t count)
+{
+    qi_cu_result code = cuda->f.MemSetAccess(at, size, list, count);
+    if (code != QI_CUDA_ERROR_INVALID_VALUE || !chunk || !chunk->next)
+        return code;
+    for (code = QI_CUDA_SUCCESS; chunk && !code; chunk = chunk->next) {
+        code = cuda->f.MemSetAccess(at, chunk->size, list, count);
+        at += chunk->size;
+    }
+    return code;
+}
+
+/* One call of the driver costs tens of microseconds whatever the size. */
+quire_result qi_cuda_chunks_open(qi_cuda *cuda, const qi_cuda_page *page,
+                                 const qi_cuda_chunk *chunk, qi_cu_ptr at, uint64_t size)
 {
     qi_cu_access_desc made[QUIRE_CUDA_MAX_ACCESSES];
     const qi_cu_access_desc *list = page->elastic ? page->elastic->access : made;
+    pthread_mutex_t *held = page->elastic ? &page->elastic->mutex : NULL;
     qi_cu_result code = QI_CUDA_SUCCESS;
     uint32_t pauses = 0;
     bool made_room = false;
-    do {
+    do { /* the list may change in a pause */
         uint32_t count = page->elastic ? page->elastic->access_count
                                        : qi_cuda_list_access(cuda, &cuda->kinds[page->kind], made);
-        code = count ? cuda->f.MemSetAccess(at, size, list, count) : QI_CUDA_SUCCESS;
+        if (count)
+            code = qi_cuda_chunks_access(cuda, chunk, at, size, list, count);
+        else
+            code = QI_CUDA_SUCCESS;
     } while (retries(cuda, code, &pauses, &made_room, held));
     if (code == QI_CUDA_ERROR_NOT_READY && is_exhausted(cuda, size))
         return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, code,
@@ -382,13 +423,13 @@ static quire_result give_access(qi_cuda *cuda, const qi_cuda_page *page, qi_cu_p
                 : QUIRE_SUCCESS;
 }
 
-/* Bytes of reserved addresses; the first page->padded of them are mapped. */
+/* Bytes of reserved addresses. */
 static uint64_t address_bytes(const qi_cuda_page *page)
 {
-    return page->elastic ? page->elastic->max_bytes : page->padded;
+    return page->elastic ? page->elastic->count * page->elastic->chunk_size : page->padded;
 }
 
-quire_result qi_cuda_virtual_map(qi_cuda *cuda, uint64_t alignment, qi_cuda_page *page)
+quire_result qi_cuda_virtual_reserve(const qi_cuda *cuda, uint64_t alignment, qi_cuda_page *page)
 {
     const qi_cuda_kind *kind = &cuda->kinds[page->kind];
     uint64_t wanted = alignment > kind->granularity ? alignment : kind->granularity;
@@ -397,15 +438,19 @@ quire_result qi_cuda_virtual_map(qi_cuda *cuda, uint64_t alignment, qi_cuda_page
     if (code)
         return qi_cuda_fail(&cuda->f, code, "cuMemAddressReserve of %s of addresses",
                             qi_bytes(size).text);
-    quire_result result = map_chunks(cuda, page->chunks, page->reserved);
-    if (!result)
-        result = give_access(cuda, page, page->reserved, page->padded, NULL);
-    if (result)
-        return result;
     page->address = page->reserved;
     if (kind->description.flags & QUIRE_HOST_VISIBLE)
         page->host = (void *)(uintptr_t)page->reserved; /* host and devices share addresses */
     return QUIRE_SUCCESS;
+}
+
+quire_result qi_cuda_virtual_map(qi_cuda *cuda, uint64_t alignment, qi_cuda_page *page)
+{
+    quire_result result = qi_cuda_virtual_reserve(cuda, alignment, page);
+    if (!result)
+        result = qi_cuda_chunks_map(cuda, page->chunks, page->reserved);
+    return result ? result
+                  : qi_cuda_chunks_open(cuda, page, page->chunks, page->reserved, page->padded);
 }
 
 /* All chunks have the types of the first one: only a page of one chunk is exportable. */
@@ -414,36 +459,20 @@ quire_result qi_cuda_virtual_create(qi_cuda *cuda, const quire_page_request *req
 {
     if (cuda->kinds[page->kind].page_kind == QUIRE_CUDA_TILES)
         page->type = QI_CUDA_PAGE_TILES;
-    qi_cuda_chunk **end = &page->chunks;
     quire_result result = choose_types(cuda, request, &page->types);
     if (!result)
-        result = take_chunks(cuda, page, page->padded, &end, &page->chunk_count);
+        result = take_chunks(cuda, page);
     if (!result)
         page->types = page->chunks->types; /* granted by the driver */
-    if (page->elastic)
-        page->elastic->end = end;
     if (result || page->type == QI_CUDA_PAGE_TILES)
         return result;
     return qi_cuda_virtual_map(cuda, request->alignment, page);
 }
 
-quire_result qi_cuda_virtual_extend(qi_cuda *cuda, const qi_cuda_page *page, uint64_t size,
-                                    qi_cuda_chunk ***end, uint32_t *count)
-{
-    qi_cuda_chunk **first = page->elastic->end;
-    qi_cu_ptr at = page->reserved + page->padded;
-    *end = first;
-    *count = 0;
-    quire_result result = take_chunks(cuda, page, size, end, count);
-    if (!result)
-        result = map_chunks(cuda, *first, at);
-    return result ? result : give_access(cuda, page, at, size, &page->elastic->resize_mutex);
-}
-
 /* ---- destroying pages --------------------------------------------------------------------- */
 
 /* Unmaps the chunks from `chunk` up to `end`, which are mapped side by side. */
-static qi_cu_result unmap_run(qi_cuda *cuda, qi_cuda_chunk *chunk, const qi_cuda_chunk *end,
+static qi_cu_result unmap_run(const qi_cuda *cuda, qi_cuda_chunk *chunk, const qi_cuda_chunk *end,
                               qi_cu_ptr at, uint64_t size)
 {
     qi_cu_result code = cuda->f.MemUnmap(at, size);
@@ -456,7 +485,7 @@ static qi_cu_result unmap_run(qi_cuda *cuda, qi_cuda_chunk *chunk, const qi_cuda
 
 /* Drivers unmap a run of mappings in one call. The documentation promises that for one mapping
    only, so a refused run is unmapped one by one. */
-static qi_cu_result unmap_side_by_side(qi_cuda *cuda, qi_cuda_chunk *chunk,
+static qi_cu_result unmap_side_by_side(const qi_cuda *cuda, qi_cuda_chunk *chunk,
                                        const qi_cuda_chunk *end, qi_cu_ptr at, uint64_t size)
 {
     qi_cu_result code = unmap_run(cuda, chunk, end, at, size);
@@ -469,9 +498,7 @@ static qi_cu_result unmap_side_by_side(qi_cuda *cuda, qi_cuda_chunk *chunk,
     return code;
 }
 
-/* Unmaps a chunk and all chunks after it. Returns false at the first refusal. is_mapped lets a
-   retry skip what is unmapped already. */
-static bool unmap(qi_cuda *cuda, qi_cuda_chunk *chunk, qi_cu_ptr at)
+bool qi_cuda_chunks_unmap(const qi_cuda *cuda, qi_cuda_chunk *chunk, qi_cu_ptr at)
 {
     while (chunk) {
         qi_cuda_chunk *end = chunk;
@@ -487,22 +514,15 @@ static bool unmap(qi_cuda *cuda, qi_cuda_chunk *chunk, qi_cu_ptr at)
     return true;
 }
 
-bool qi_cuda_virtual_release_chunks(qi_cuda *cuda, qi_cuda_chunk **link, qi_cu_ptr at)
-{
-    if (!unmap(cuda, *link, at))
-        return false;
-    for (qi_cuda_chunk *next = NULL; *link; *link = next) {
-        next = (*link)->next;
-        if (!release_chunk(cuda, *link))
-            return false;
-    }
-    return true;
-}
-
 bool qi_cuda_virtual_destroy(qi_cuda *cuda, qi_cuda_page *page)
 {
-    if (!qi_cuda_virtual_release_chunks(cuda, &page->chunks, page->reserved))
+    if (!qi_cuda_chunks_unmap(cuda, page->chunks, page->reserved))
         return false;
+    for (qi_cuda_chunk *next = NULL; page->chunks; page->chunks = next) {
+        next = page->chunks->next;
+        if (!release_chunk(cuda, page->chunks))
+            return false;
+    }
     qi_cu_result code = QI_CUDA_SUCCESS;
     if (page->reserved)
         code = cuda->f.MemAddressFree(page->reserved, address_bytes(page));

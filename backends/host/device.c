@@ -27,6 +27,8 @@ quire_result qi_host_describe(void *state, quire_device_info *info)
     memcpy(info->heaps, profile->heaps, sizeof info->heaps);
     memcpy(info->kinds, profile->kinds, sizeof info->kinds);
     info->limits = profile->limits;
+    if (info->limits.elastic_granularity < device->system_page)
+        info->limits.elastic_granularity = device->system_page;
     info->limits.elastic_kinds =
         qi_host_can_resize(device) ? (UINT64_C(1) << profile->kind_count) - 1 : 0;
     info->exportable = device->backing == QUIRE_HOST_MEMFD;

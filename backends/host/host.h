@@ -7,11 +7,11 @@
  *
  * Locks: `streams.mutex` protects all stream records of a device. Nothing else has a lock. The
  * fields of qi_host_device above `heap_used` never change after quire_host_open; the counters are
- * atomic; a page record is written only by its creation, its resize and its destruction, which the
- * core never runs at the same time for one page.
+ * atomic; a page record is written only by calls that create, back, unback or destroy the page,
+ * which the core never runs at the same time for one page.
  *
- * Invariant: heap_used[h] is the sum of `size` over the live pages of heap h, plus what a running
- * call has charged, and never exceeds profile.heaps[h].size.
+ * Invariant: heap_used[h] is the sum of the bytes that the live pages of heap h have, plus what a
+ * running call has charged, and never exceeds profile.heaps[h].size.
  */
 #ifndef QUIRE_BACKENDS_HOST_HOST_H
 #define QUIRE_BACKENDS_HOST_HOST_H
@@ -52,11 +52,13 @@ typedef struct qi_host_device {
 
 /* A page record. quire_native_page.handle points to it. */
 typedef struct qi_host_page {
-    char *bytes;            /* what copies, fills and device work use */
-    char *host_bytes;       /* what the host maps: `bytes`, or a copy if the kind is not coherent */
-    uint64_t mapped;        /* usable bytes, a multiple of the system page */
-    uint64_t address_bytes; /* reserved addresses of an elastic page; 0: the page keeps its size */
-    uint64_t size;          /* bytes of the page, charged to the heap */
+    char *bytes;      /* what copies, fills and device work use */
+    char *host_bytes; /* what the host maps: `bytes`, or a copy if the kind is not coherent */
+    uint64_t mapped;  /* bytes of addresses, a multiple of the system page */
+    uint64_t size;    /* bytes charged to the heap, unless the page is elastic */
+    uint64_t *backed; /* one bit for each chunk of an elastic page: it has memory; otherwise NULL */
+    uint64_t chunk;   /* bytes of a chunk */
+    uint64_t words;   /* of `backed` */
     uint32_t heap;
     int descriptor; /* memfd of the page, owned by it; -1 for anonymous pages */
 } qi_host_page;
@@ -143,8 +145,10 @@ quire_result qi_host_page_flush(void *state, const quire_native_page *page, uint
                                 uint64_t size);
 quire_result qi_host_page_invalidate(void *state, const quire_native_page *page, uint64_t offset,
                                      uint64_t size);
-quire_result qi_host_page_resize(void *state, const quire_native_page *page, uint64_t from,
-                                 uint64_t to);
+quire_result qi_host_page_back(void *state, const quire_native_page *page, const quire_span *spans,
+                               uint32_t count);
+void qi_host_page_unback(void *state, const quire_native_page *page, const quire_span *spans,
+                         uint32_t count);
 
 /* Entries of the backend table for bytes. All answer DEVICE_LOST on a lost device. */
 quire_result qi_host_copy_to_page(void *state, const quire_native_page *page, uint64_t offset,

@@ -1,8 +1,8 @@
 /*
  * page.c - a host page is its mapping, which exists from its creation to its destruction. The
  * memory kind alone decides whether the caller gets the address. Creating a page touches none of
- * its bytes, so an unused page costs address space only. Also resizes pages, and copies and fills
- * their bytes.
+ * its bytes, so an unused page costs address space only. Also backs elastic pages, and copies and
+ * fills bytes of pages.
  *
  * A page of a host-visible kind that is not coherent has a second mapping, the bytes that the host
  * sees. Only flush and invalidate copy between the two, so that a program that forgets one reads
@@ -19,89 +19,134 @@
 /* ---- elastic pages ------------------------------------------------------------------------ */
 
 /*
- * The maximum size is reserved as addresses without access; the first `mapped` bytes of them are
- * readable and writable. Shrinking discards the bytes beyond the new end, so that they cost no
- * memory.
+ * All addresses are reserved without access. Backed chunks are readable and writable. Taking their
+ * memory discards the bytes, so that they cost nothing.
+ *
+ * A bit for each chunk says whether it is charged to the heap. In the child of a fork it tells what
+ * of a span a vanished thread had charged.
  */
 
-/* Gives access to reserved bytes. On failure they stay inaccessible. */
-static quire_result make_usable(const qi_host_device *device, char *bytes, uint64_t size)
+/* Sets or clears the bits of a span's chunks. Returns the bytes of those that changed. */
+static uint64_t mark(qi_host_page *page, const quire_span *span, bool is_backed)
 {
-    if (mprotect(bytes, size, PROT_READ | PROT_WRITE))
-        return qi_host_fail_errno("mapping", size);
+    const uint64_t first = span->offset / page->chunk, end = first + span->size / page->chunk;
+    uint64_t changed = 0;
+    for (uint64_t i = first; i < end; i++) {
+        const uint64_t bit = UINT64_C(1) << i % 64;
+        changed += !(page->backed[i / 64] & bit) == is_backed;
+        page->backed[i / 64] = is_backed ? page->backed[i / 64] | bit : page->backed[i / 64] & ~bit;
+    }
+    return changed * page->chunk;
+}
+
+/* Gives access to a span. On failure it stays inaccessible. */
+static quire_result open_span(const qi_host_device *device, const qi_host_page *page,
+                              const quire_span *span)
+{
+    char *bytes = page->bytes + span->offset;
+    if (mprotect(bytes, span->size, PROT_READ | PROT_WRITE))
+        return qi_host_fail_errno("mapping", span->size);
     if (device->huge_pages == QUIRE_HOST_HUGE_ADVISE)
-        madvise(bytes, size, MADV_HUGEPAGE); /* a hint: its failure is harmless */
+        madvise(bytes, span->size, MADV_HUGEPAGE); /* a hint: its failure is harmless */
     return QUIRE_SUCCESS;
 }
 
-/*
- * Reserves request->max_size bytes of addresses at a multiple of `alignment` and makes the first
- * page->mapped bytes usable. Sets page->bytes and page->address_bytes. On failure nothing is
- * reserved.
- */
-static quire_result map_elastic(const qi_host_device *device, const quire_page_request *request,
-                                uint64_t alignment, qi_host_page *page)
+/* mmap fails if the process has too many mappings. The span then stays accessible, and madvise
+   discards its bytes. */
+static void close_span(const qi_host_page *page, const quire_span *span)
 {
-    if (!qi_host_can_resize(device))
-        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
-                                  "pages of memfds and of reserved huge pages cannot grow");
-    if (qi_align_up_overflows(request->max_size, device->system_page, &page->address_bytes))
-        return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0,
-                                  "an address range of %llu bytes",
-                                  (unsigned long long)request->max_size);
-    page->bytes = qi_host_map_anonymous(page->address_bytes, alignment, PROT_NONE);
-    if (page->bytes == MAP_FAILED)
-        return qi_host_fail_errno("an address range", page->address_bytes);
-    quire_result result = make_usable(device, page->bytes, page->mapped);
-    if (result)
-        munmap(page->bytes, page->address_bytes);
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    char *bytes = page->bytes + span->offset;
+    if (mmap(bytes, span->size, PROT_NONE, flags, -1, 0) == MAP_FAILED)
+        madvise(bytes, span->size, MADV_DONTNEED);
+    if (page->host_bytes != page->bytes)
+        madvise(page->host_bytes + span->offset, span->size, MADV_DONTNEED);
+}
+
+static quire_result open_spans(const qi_host_device *device, const qi_host_page *page,
+                               const quire_span *spans, uint32_t count)
+{
+    quire_result result = QUIRE_SUCCESS;
+    uint32_t opened = 0;
+    for (; opened < count && !result; opened += !result)
+        result = open_span(device, page, &spans[opened]);
+    for (uint32_t i = 0; result && i < opened; i++)
+        close_span(page, &spans[i]);
     return result;
 }
 
 /* The heap is charged before the bytes become usable, so that it never exceeds its size. */
-static quire_result grow(qi_host_device *device, qi_host_page *page, uint64_t to)
+quire_result qi_host_page_back(void *state, const quire_native_page *native,
+                               const quire_span *spans, uint32_t count)
 {
-    uint64_t mapped = to + qi_padding(to, device->system_page), more = to - page->size;
+    qi_host_device *device = state;
+    qi_host_page *page = qi_host_page_of(native);
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < count; i++)
+        bytes += spans[i].size;
     quire_result result = qi_host_check_lost(device);
     if (!result)
-        result = qi_host_charge_heap(device, page->heap, more);
+        result = qi_host_charge_heap(device, page->heap, bytes);
     if (result)
         return result;
-    if (mapped > page->mapped)
-        result = make_usable(device, page->bytes + page->mapped, mapped - page->mapped);
-    if (result) {
-        qi_atomic_sub_u64(&device->heap_used[page->heap], more);
-        return result;
-    }
-    page->mapped = mapped;
-    page->size = to;
-    return QUIRE_SUCCESS;
+    result = open_spans(device, page, spans, count);
+    if (result)
+        qi_atomic_sub_u64(&device->heap_used[page->heap], bytes);
+    for (uint32_t i = 0; i < count && !result; i++)
+        mark(page, &spans[i], true);
+    return result;
 }
 
-/* Cannot fail. */
-static void shrink(qi_host_device *device, qi_host_page *page, uint64_t to)
+void qi_host_page_unback(void *state, const quire_native_page *native, const quire_span *spans,
+                         uint32_t count)
 {
-    uint64_t mapped = to + qi_padding(to, device->system_page), rest = page->mapped - mapped;
-    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-    char *end = page->bytes + mapped;
-    /* mmap fails if the process has too many mappings; madvise discards the bytes in any case */
-    if (rest && mmap(end, rest, PROT_NONE, flags, -1, 0) == MAP_FAILED)
-        madvise(end, rest, MADV_DONTNEED);
-    if (rest && page->host_bytes != page->bytes)
-        madvise(page->host_bytes + mapped, rest, MADV_DONTNEED); /* which stay usable */
-    qi_atomic_sub_u64(&device->heap_used[page->heap], page->size - to);
-    page->mapped = mapped;
-    page->size = to;
-}
-
-quire_result qi_host_page_resize(void *state, const quire_native_page *native, uint64_t from,
-                                 uint64_t to)
-{
+    qi_host_device *device = state;
     qi_host_page *page = qi_host_page_of(native);
-    if (to > from)
-        return grow(state, page, to);
-    shrink(state, page, to);
-    return QUIRE_SUCCESS;
+    for (uint32_t i = 0; i < count; i++) {
+        close_span(page, &spans[i]);
+        qi_atomic_sub_u64(&device->heap_used[page->heap], mark(page, &spans[i], false));
+    }
+}
+
+/* Makes the bits of an elastic page. */
+static quire_result make_bits(qi_host_device *device, const quire_page_request *request,
+                              qi_host_page *page)
+{
+    if (!qi_host_can_resize(device))
+        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
+                                  "pages of memfds and of reserved huge pages cannot grow");
+    page->chunk = request->chunk;
+    page->words = (request->max_size / request->chunk + 63) / 64;
+    page->backed = qi_host_allocate(&device->host, page->words, sizeof *page->backed);
+    return page->backed ? QUIRE_SUCCESS
+                        : quire_backend_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, 0,
+                                             "no host memory for the chunks of a page");
+}
+
+/* Reserves the addresses and opens the first bytes. Sets page->bytes. On failure nothing is
+   reserved. */
+static quire_result map_elastic(const qi_host_device *device, const quire_page_request *request,
+                                uint64_t alignment, qi_host_page *page)
+{
+    const quire_span first = {0, request->size};
+    page->bytes = qi_host_map_anonymous(page->mapped, alignment, PROT_NONE);
+    if (page->bytes == MAP_FAILED)
+        return qi_host_fail_errno("an address range", page->mapped);
+    quire_result result = first.size ? open_span(device, page, &first) : QUIRE_SUCCESS;
+    if (result)
+        munmap(page->bytes, page->mapped);
+    else
+        mark(page, &first, true);
+    return result;
+}
+
+/* Bytes that the page has. */
+static uint64_t charged(const qi_host_page *page)
+{
+    uint64_t chunks = 0;
+    for (uint64_t i = 0; i < page->words; i++)
+        chunks += qi_count_bits(page->backed[i]);
+    return page->backed ? chunks * page->chunk : page->size;
 }
 
 /* ---- pages -------------------------------------------------------------------------------- */
@@ -147,23 +192,17 @@ static quire_result map_page(const qi_host_device *device, const quire_page_requ
     return QUIRE_SUCCESS;
 }
 
-/* Bytes of addresses that each mapping of a page takes. */
-static uint64_t addresses_of(const qi_host_page *page)
-{
-    return page->address_bytes ? page->address_bytes : page->mapped;
-}
-
 static void unmap_page(const qi_host_page *page)
 {
     if (page->host_bytes != page->bytes)
-        munmap(page->host_bytes, addresses_of(page));
-    munmap(page->bytes, addresses_of(page));
+        munmap(page->host_bytes, page->mapped);
+    munmap(page->bytes, page->mapped);
     if (page->descriptor >= 0)
         close(page->descriptor);
 }
 
-/* Sets page->host_bytes. All addresses of an elastic page are usable from the start. On failure the
-   page owns nothing. */
+/* Sets page->host_bytes. All addresses of an elastic page are usable there from the start. On
+   failure nothing is mapped. */
 static quire_result map_host_bytes(const qi_host_device *device, const quire_page_request *request,
                                    qi_host_page *page)
 {
@@ -171,7 +210,7 @@ static quire_result map_host_bytes(const qi_host_device *device, const quire_pag
     page->host_bytes = page->bytes;
     if ((flags & (QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT)) != QUIRE_HOST_VISIBLE)
         return QUIRE_SUCCESS;
-    const uint64_t size = addresses_of(page);
+    const uint64_t size = page->mapped;
     char *mapped =
         qi_host_map_anonymous(size, alignment_of(device, request), PROT_READ | PROT_WRITE);
     if (mapped == MAP_FAILED) {
@@ -185,6 +224,28 @@ static quire_result map_host_bytes(const qi_host_device *device, const quire_pag
 
 /* ---- entries of the backend table --------------------------------------------------------- */
 
+static void release_record(qi_host_device *device, qi_host_page *page)
+{
+    if (page->backed)
+        qi_host_release(&device->host, page->backed, page->words, sizeof *page->backed);
+    qi_host_release(&device->host, page, 1, sizeof *page);
+}
+
+/* Charges the heap and maps the page. On failure it undoes both. */
+static quire_result charge_and_map(qi_host_device *device, const quire_page_request *request,
+                                   qi_host_page *page)
+{
+    quire_result result = qi_host_charge_heap(device, page->heap, request->size);
+    if (result)
+        return result;
+    result = map_page(device, request, page);
+    if (!result)
+        result = map_host_bytes(device, request, page);
+    if (result)
+        qi_atomic_sub_u64(&device->heap_used[page->heap], request->size);
+    return result;
+}
+
 quire_result qi_host_page_create(void *state, const quire_page_request *request,
                                  quire_native_page *out)
 {
@@ -192,36 +253,33 @@ quire_result qi_host_page_create(void *state, const quire_page_request *request,
     const quire_kind *kind = &device->profile.kinds[request->kind];
     uint64_t unit =
         device->huge_pages == QUIRE_HOST_HUGE_RESERVED ? QI_HOST_HUGE_PAGE : device->system_page;
+    const uint64_t size = request->max_size ? request->max_size : request->size;
     uint64_t mapped = 0;
     quire_result result = qi_host_check_lost(device);
     if (result)
         return result;
-    if (qi_align_up_overflows(request->size, unit, &mapped))
+    if (qi_align_up_overflows(size, unit, &mapped))
         return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0, "a page of %llu bytes",
-                                  (unsigned long long)request->size);
+                                  (unsigned long long)size);
     qi_host_page *page = qi_host_allocate(&device->host, 1, sizeof *page);
     if (!page)
         return quire_backend_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, 0,
                                   "no host memory for a page record");
     *page = (qi_host_page){
         .mapped = mapped, .size = request->size, .heap = kind->heap, .descriptor = -1};
-    result = qi_host_charge_heap(device, kind->heap, request->size);
-    if (!result) {
-        result = map_page(device, request, page);
-        if (!result)
-            result = map_host_bytes(device, request, page);
-        if (result)
-            qi_atomic_sub_u64(&device->heap_used[kind->heap], request->size);
-    }
+    if (request->max_size)
+        result = make_bits(device, request, page);
+    if (!result)
+        result = charge_and_map(device, request, page);
     if (result) {
-        qi_host_release(&device->host, page, 1, sizeof *page);
+        release_record(device, page);
         return result;
     }
     bool visible = kind->flags & QUIRE_HOST_VISIBLE;
     *out = (quire_native_page){
         .handle = (uintptr_t)page,
         .address = visible ? (uintptr_t)page->bytes : 0,
-        .size = request->max_size ? request->max_size : request->size,
+        .size = size,
         .is_zero = true, /* new mappings are */
     };
     return QUIRE_SUCCESS;
@@ -232,8 +290,8 @@ void qi_host_page_destroy(void *state, const quire_native_page *native)
     qi_host_device *device = state;
     qi_host_page *page = qi_host_page_of(native);
     unmap_page(page);
-    qi_atomic_sub_u64(&device->heap_used[page->heap], page->size);
-    qi_host_release(&device->host, page, 1, sizeof *page);
+    qi_atomic_sub_u64(&device->heap_used[page->heap], charged(page));
+    release_record(device, page);
 }
 
 quire_result qi_host_page_map(void *state, const quire_native_page *page, void **pointer)

@@ -104,8 +104,8 @@ typedef uint64_t quire_backend_features;
 #define QUIRE_BACKEND_FLUSH_MANY (UINT64_C(1) << 16)
 
 /*
- * page_resize, for the kinds in limits.elastic_kinds. Required if there are such kinds. Without it
- * contiguous memories are UNSUPPORTED.
+ * page_back, page_unback, for the kinds in limits.elastic_kinds. Required if there are such kinds.
+ * Without it contiguous memories are UNSUPPORTED.
  */
 #define QUIRE_BACKEND_ELASTIC (UINT64_C(1) << 17)
 
@@ -276,15 +276,18 @@ struct quire_backend {
     quire_result (*invalidate_many)(void *state, const quire_page_range *ranges, uint32_t count);
 
     /*
-     * ---- QUIRE_BACKEND_ELASTIC: changes the end of a page that was created with a `max_size`
-     * from byte `from` to byte `to`, a different multiple of the page granularity, above 0 and at
-     * most `max_size`. The page keeps its address and the bytes below both ends. Added bytes are as
-     * in a new page; nobody uses removed bytes. Other threads and the device may use the rest of
-     * the page during the call. The core never resizes a page twice at a time. Shrinking cannot
-     * fail ----
+     * ---- QUIRE_BACKEND_ELASTIC: for pages that were created with a `max_size`. The list has one
+     * or more spans in ascending order, which share no byte. Each is one or more whole chunks of
+     * the page. The page keeps its address and its other bytes, which other threads and the device
+     * may use during the call. The core makes one of these calls at a time for a page ----
      */
-    quire_result (*page_resize)(void *state, const quire_native_page *page, uint64_t from,
-                                uint64_t to);
+
+    /* Backs spans that have no memory: all, or on failure none. The bytes are as in a new page. */
+    quire_result (*page_back)(void *state, const quire_native_page *page, const quire_span *spans,
+                              uint32_t count);
+    /* Takes the memory of spans that have some, and that nobody uses. Cannot fail. */
+    void (*page_unback)(void *state, const quire_native_page *page, const quire_span *spans,
+                        uint32_t count);
 
     /*
      * ---- QUIRE_BACKEND_FORK: the thread that forks calls these from handlers of pthread_atfork,
@@ -300,9 +303,9 @@ struct quire_backend {
      * In the child, last. Only the thread that forked exists: calls of other threads never return.
      *
      * If the device survives, `heap_bytes` has for each heap the bytes of the pages that are left.
-     * A page that was being created is not among them and is never destroyed. For each page that
-     * another thread was resizing, the core calls page_resize before this function: `from` is the
-     * maximum that the page may have, whatever its size, and `to` the smaller of the two sizes. A
+     * A page that was being created is not among them and is never destroyed. For each page to
+     * which another thread was giving memory, or whose memory it was taking, the core calls
+     * page_unback before this function, with a span of which any chunk may have no memory. A
      * page that another thread was mapping or unmapping counts as not mapped. The core destroys the
      * streams and calls nothing else for them.
      *

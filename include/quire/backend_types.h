@@ -52,15 +52,21 @@ typedef struct quire_page_request {
     const void *description;
     float priority;         /* quire_memory_options.priority, with the same values */
     quire_page_extra extra; /* from quire_memory_create_with; {0} in other memories */
-    /* Bytes to which page_resize may grow the page, a multiple of the page granularity and at least
-       `size`. The backend reserves addresses for all of them and maps the first `size`. 0: the page
-       keeps its size. Above 0 only for kinds in limits.elastic_kinds. */
+    /* Bytes of addresses that the backend reserves for an elastic page; it backs the first `size`
+       of them. 0: the page keeps its size. Above 0 only for kinds in limits.elastic_kinds. */
     uint64_t max_size;
+    /* Bytes that page_back and page_unback give and take at once; `size` and `max_size` are
+       multiples of it, and max_size is at most QUIRE_MAX_CHUNKS of them. A power of two, and a
+       multiple of limits.elastic_granularity. 0 if max_size is 0. */
+    uint64_t chunk;
     /* The page is for one allocation, which wants zeros. A backend that has them at less cost than
        fill_page, or in any case, provides them and sets quire_native_page.is_zero. */
     bool zero;
     uint64_t unused[4];
 } quire_page_request;
+
+/* Maximum number of chunks of an elastic page. */
+#define QUIRE_MAX_CHUNKS (UINT64_C(1) << 20)
 
 /* A page as its backend knows it. page_create fills it in; the core stores it and passes it back.
  * */
@@ -68,8 +74,8 @@ typedef struct quire_native_page {
     uint64_t handle;  /* VkDeviceMemory, CUDA handle, pointer, ...: the backend's choice */
     uint64_t address; /* native address of the first byte; 0: pages have none */
     /* Usable bytes, at least the requested ones. The core counts surplus bytes once it knows them,
-       and destroys the page if it then exceeds a budget. For a page that may grow: `max_size` of
-       the request; exactly the requested `size` of it is usable. */
+       and destroys the page if it then exceeds a budget. For an elastic page: `max_size` of the
+       request; exactly the requested `size` of it is usable. */
     uint64_t size;
     uint64_t data; /* the backend's own */
     /* Every byte is zero, for the device and for the host. Counts only if the request has `zero`:
@@ -82,6 +88,11 @@ typedef struct quire_page_range {
     const quire_native_page *page;
     uint64_t offset, size;
 } quire_page_range;
+
+/* A stretch of a page, in bytes. */
+typedef struct quire_span {
+    uint64_t offset, size;
+} quire_span;
 
 /* Maximum number of ranges in one list. */
 #define QUIRE_MAX_RANGES 64

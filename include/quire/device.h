@@ -75,8 +75,10 @@ typedef struct quire_limits {
     uint64_t non_coherent_atom;        /* flush and invalidate work on multiples of it */
     uint64_t buffer_alignment;         /* minimum alignment of a buffer, a power of two */
     uint64_t image_row_alignment;      /* rows of linear images are multiples of it */
-    uint64_t elastic_kinds;            /* bit i: pages of kind i can grow in place, as
+    uint64_t elastic_kinds;            /* bit i: pages of kind i can be elastic, as
                                           quire_memory_options.contiguous needs */
+    uint64_t elastic_granularity;      /* an elastic page gets and returns memory in multiples of
+                                          it; a power of two. 0: page_granularity */
     bool max_pages_is_advice;          /* more pages may exist: then the backend refuses, or not */
     uint64_t unused[4];
 } quire_limits;

@@ -53,12 +53,13 @@
     X(FILL_ZERO, host, "fills write zeros for every value")                                        \
     X(FILL_LONG, host, "fills write a byte too many")                                              \
     X(FILL_SHORT, host, "fills leave the first byte out")                                          \
-    X(GROWTH_LOST, host, "a page that grows loses the last byte it had")                           \
-    X(GROWTH_MOVED, host, "a page that grows has its bytes a byte later")                          \
-    X(GROWTH_NOTHING, host, "a page that grows keeps its size")                                    \
-    X(GROWTH_KEPT, host, "a page that shrinks keeps its size")                                     \
-    X(SHRINK_REFUSED, host, "no page shrinks")                                                     \
-    X(GROWTH_CODE, small, "a full heap answers BACKEND_FAILURE when a page grows")                 \
+    X(BACK_LOST, host, "a page that gets memory loses its first byte")                             \
+    X(BACK_MOVED, host, "a page that gets memory has its bytes a byte later")                      \
+    X(BACK_NOTHING, host, "no span gets memory")                                                   \
+    X(BACK_ONE, host, "of several spans the first gets memory")                                    \
+    X(UNBACK_NOTHING, host, "no span loses its memory")                                            \
+    X(UNBACK_LOST, host, "a page of which a span loses its memory loses its first byte")           \
+    X(BACK_CODE, small, "a full heap answers BACKEND_FAILURE when a page gets memory")             \
     X(STREAM_KEPT, host, "streams are not destroyed")                                              \
     X(MARK_FALLS, host, "a mark is lower than the last one")                                       \
     X(MARK_ZERO, host, "a mark is 0")                                                              \

@@ -153,7 +153,7 @@ static quire_result broken_fill(void *state, const quire_native_page *page, uint
     return b->wrap.base->fill_page(b->wrap.state, page, offset, size, value);
 }
 
-/* ---- growth ------------------------------------------------------------------------------- */
+/* ---- backing ------------------------------------------------------------------------------ */
 
 /* Moves the first bytes of a page by one. */
 static void move_bytes(broken_backend *b, const quire_native_page *page)
@@ -163,23 +163,33 @@ static void move_bytes(broken_backend *b, const quire_native_page *page)
     (void)base->copy_to_page(b->wrap.state, page, 1, b->other, ROOM);
 }
 
-static quire_result broken_resize(void *state, const quire_native_page *page, uint64_t from,
-                                  uint64_t to)
+static quire_result broken_back(void *state, const quire_native_page *page, const quire_span *spans,
+                                uint32_t count)
 {
     broken_backend *b = state;
-    bool is_larger = to > from;
-    if (b->thing == (is_larger ? BROKEN_GROWTH_NOTHING : BROKEN_GROWTH_KEPT))
+    if (b->thing == BROKEN_BACK_NOTHING)
         return QUIRE_SUCCESS;
-    if (b->thing == BROKEN_SHRINK_REFUSED && !is_larger)
-        return quire_backend_fail(QUIRE_ERROR_BACKEND_FAILURE, 0, "no page shrinks");
-    quire_result result = wrap_page_resize(state, page, from, to);
-    if (b->thing == BROKEN_GROWTH_CODE && result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY)
+    if (b->thing == BROKEN_BACK_ONE)
+        count = 1;
+    quire_result result = wrap_page_back(state, page, spans, count);
+    if (b->thing == BROKEN_BACK_CODE && result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY)
         return quire_backend_fail(QUIRE_ERROR_BACKEND_FAILURE, 0, "the heap is full");
-    if (b->thing == BROKEN_GROWTH_LOST && is_larger && !result)
-        (void)b->wrap.base->fill_page(b->wrap.state, page, from - 1, 1, 0);
-    if (b->thing == BROKEN_GROWTH_MOVED && is_larger && !result)
+    if (b->thing == BROKEN_BACK_LOST && !result)
+        (void)b->wrap.base->fill_page(b->wrap.state, page, 0, 1, 0);
+    if (b->thing == BROKEN_BACK_MOVED && !result)
         move_bytes(b, page);
     return result;
+}
+
+static void broken_unback(void *state, const quire_native_page *page, const quire_span *spans,
+                          uint32_t count)
+{
+    broken_backend *b = state;
+    if (b->thing == BROKEN_UNBACK_NOTHING)
+        return;
+    wrap_page_unback(state, page, spans, count);
+    if (b->thing == BROKEN_UNBACK_LOST)
+        (void)b->wrap.base->fill_page(b->wrap.state, page, 0, 1, 0);
 }
 
 void broken_bytes_replace(quire_backend *table)
@@ -188,8 +198,10 @@ void broken_bytes_replace(quire_backend *table)
         table->copy_pages = broken_copy_pages;
     if (table->fill_page)
         table->fill_page = broken_fill;
-    if (table->page_resize)
-        table->page_resize = broken_resize;
+    if (table->page_back) {
+        table->page_back = broken_back;
+        table->page_unback = broken_unback;
+    }
     table->map = broken_map;
     table->flush = broken_flush;
     table->invalidate = broken_invalidate;

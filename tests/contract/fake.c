@@ -84,7 +84,8 @@ static void bare(fake_backend *fake)
     table->object_bind = NULL;
     table->object_destroy = NULL;
     table->heap_budget = NULL;
-    table->page_resize = NULL;
+    table->page_back = NULL;
+    table->page_unback = NULL;
     fake->info.limits.elastic_kinds = 0;
 }
 

@@ -173,7 +173,7 @@ static void flush_leaves_the_rest(contract_world *w, uint32_t kind)
     kit_page_end(w, &page);
 }
 
-/* ---- growth ------------------------------------------------------------------------------- */
+/* ---- backing ------------------------------------------------------------------------------ */
 
 static void expect_bytes(const contract_world *w, const kit_page *page, uint64_t key, uint64_t at)
 {
@@ -203,36 +203,74 @@ static uint64_t usage_of(const contract_world *w, uint32_t kind)
     return reported.usage ? reported.usage : UINT64_MAX;
 }
 
-/* At each size the last bytes get a pattern. The patterns of smaller sizes stay. */
-static void page_takes_every_size(contract_world *w, uint32_t kind)
+enum { CHUNKS = 8 };
+
+/* Lists the chunks of `set`, one bit each, as spans of chunks side by side. */
+static uint32_t list_spans(uint32_t set, uint64_t chunk, quire_span spans[CHUNKS])
 {
-    static const uint64_t sizes[] = {1, 3, 8, 7, 1, 2, 8, 1};
-    uint64_t unit = kit_round_up(64 * KIB, w->info.limits.page_granularity), is = 1;
-    bool is_written[9] = {false}, has_bytes = kit_can_both(w, kind);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < CHUNKS; i++) {
+        if (!(set >> i & 1))
+            continue;
+        if (i && set >> (i - 1) & 1)
+            spans[count - 1].size += chunk;
+        else
+            spans[count++] = (quire_span){i * chunk, chunk};
+    }
+    return count;
+}
+
+/* Gives and takes memory, so that the chunks of `to` have some where those of `from` had. */
+static void change_backing(const contract_world *w, const kit_page *page, uint64_t chunk,
+                           uint32_t from, uint32_t to)
+{
+    quire_span spans[CHUNKS];
+    uint32_t count = list_spans(from & ~to, chunk, spans);
+    if (count)
+        w->table->page_unback(w->state, &page->native, spans, count);
+    count = list_spans(to & ~from, chunk, spans);
+    if (count)
+        CHECK_OK(w->table->page_back(w->state, &page->native, spans, count));
+}
+
+/* Each chunk that has memory has a pattern at its start and its end, which stays as long as it has
+   memory. */
+static void chunks_come_and_go(contract_world *w, uint32_t kind)
+{
+    static const uint32_t sets[] = {0x01, 0x07, 0xff, 0x55, 0x99, 0xe7, 0x01, 0xd5, 0x2b, 0x03};
+    const uint64_t granularity = w->info.limits.elastic_granularity;
+    const uint64_t chunk = granularity > 64 * KIB ? granularity : 64 * KIB;
+    uint32_t is = 1, written = 0;
     kit_page page;
     if (!kit_grows(w, kind))
         return;
     quire_page_request request = {.kind = kind,
-                                  .size = unit,
-                                  .max_size = 8 * unit,
+                                  .size = chunk,
+                                  .max_size = CHUNKS * chunk,
+                                  .chunk = chunk,
                                   .alignment = w->info.limits.non_coherent_atom,
                                   .label = "contract"};
     CHECK_OK(kit_page_try(w, &request, &page));
     CHECK_EQ(page.native.size, request.max_size);
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; is = sizes[i++]) {
-        uint64_t to = sizes[i];
-        if (to != is)
-            CHECK_OK(w->table->page_resize(w->state, &page.native, is * unit, to * unit));
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; is = sets[i++]) {
+        change_backing(w, &page, chunk, is, sets[i]);
         /* without this check an access to missing bytes would end the program */
-        CHECK(usage_of(w, kind) >= to * unit);
-        for (uint64_t size = 1; size <= 8; size++) {
-            is_written[size] &= size <= to;
-            if (is_written[size])
-                expect_bytes(w, &page, size, size * unit - PART);
+        CHECK(usage_of(w, kind) >= (uint64_t)__builtin_popcount(sets[i]) * chunk);
+        written &= sets[i];
+        for (uint32_t c = 0; c < CHUNKS; c++) {
+            if (!(sets[i] >> c & 1))
+                continue;
+            if (!(written >> c & 1) && kit_can_both(w, kind)) {
+                put_bytes(w, &page, c, c * chunk);
+                put_bytes(w, &page, CHUNKS + c, (c + 1) * chunk - PART);
+                written |= UINT32_C(1) << c;
+            }
         }
-        if (has_bytes)
-            put_bytes(w, &page, to, to * unit - PART);
-        is_written[to] = has_bytes;
+        for (uint32_t c = 0; c < CHUNKS; c++)
+            if (written >> c & 1) {
+                expect_bytes(w, &page, c, c * chunk);
+                expect_bytes(w, &page, CHUNKS + c, (c + 1) * chunk - PART);
+            }
     }
     kit_page_end(w, &page);
 }
@@ -289,7 +327,7 @@ const contract_scenario contract_pages[] = {
      .of_kind = too_large_is_refused},
     {.name = "the memory of a destroyed page can be allocated again", .of_kind = pages_come_back},
     {.name = "a page accepts every size up to its maximum",
-     .of_kind = page_takes_every_size,
+     .of_kind = chunks_come_and_go,
      .applies = kit_has_growth},
     {0},
 };

@@ -110,11 +110,18 @@ static quire_result fill_page(void *state, const quire_native_page *page, uint64
     return w->base->fill_page(w->state, page, offset, size, value);
 }
 
-quire_result wrap_page_resize(void *state, const quire_native_page *page, uint64_t from,
-                              uint64_t to)
+quire_result wrap_page_back(void *state, const quire_native_page *page, const quire_span *spans,
+                            uint32_t count)
 {
     const contract_wrap *w = state;
-    return w->base->page_resize(w->state, page, from, to);
+    return w->base->page_back(w->state, page, spans, count);
+}
+
+void wrap_page_unback(void *state, const quire_native_page *page, const quire_span *spans,
+                      uint32_t count)
+{
+    const contract_wrap *w = state;
+    w->base->page_unback(w->state, page, spans, count);
 }
 
 static uint64_t device_address(void *state, const quire_native_page *page, uint64_t buffer)
@@ -254,7 +261,8 @@ static quire_backend table_for(const quire_backend *base)
         .stream_order = base->stream_order ? stream_order : NULL,
         .stream_copy = base->stream_copy ? wrap_stream_copy : NULL,
         .stream_fill = base->stream_fill ? stream_fill : NULL,
-        .page_resize = base->page_resize ? wrap_page_resize : NULL,
+        .page_back = base->page_back ? wrap_page_back : NULL,
+        .page_unback = base->page_unback ? wrap_page_unback : NULL,
         .device_address = base->device_address ? device_address : NULL,
         .write_many = base->write_many ? write_many : NULL,
         .read_many = base->read_many ? read_many : NULL,

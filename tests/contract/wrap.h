@@ -27,8 +27,10 @@ quire_result wrap_finish(contract_wrap *w, const quire_host_memory *host, contra
 /* The functions of the table: they forward to the inner backend. */
 quire_result wrap_describe(void *state, quire_device_info *info);
 void wrap_destroy(void *state); /* closes the inner device */
-quire_result wrap_page_resize(void *state, const quire_native_page *page, uint64_t from,
-                              uint64_t to);
+quire_result wrap_page_back(void *state, const quire_native_page *page, const quire_span *spans,
+                            uint32_t count);
+void wrap_page_unback(void *state, const quire_native_page *page, const quire_span *spans,
+                      uint32_t count);
 quire_result wrap_copy_pages(void *state, const quire_copy_job *job);
 quire_result wrap_stream_copy(void *state, uint64_t stream, const quire_copy_job *job);
 

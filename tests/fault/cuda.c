@@ -124,10 +124,11 @@ static void many_pages(cuda_bench *b, quire_memory *m)
 static void grow_and_shrink(cuda_bench *b, const quire_backend *table, void *state,
                             const quire_native_page *page)
 {
-    STEP(b, table->page_resize(state, page, 2 * MIB, 8 * MIB));
+    static const quire_span more[] = {{2 * MIB, 4 * MIB}, {10 * MIB, 2 * MIB}};
+    STEP(b, table->page_back(state, page, more, 2));
     STEP(b, table->copy_to_page(state, page, 2 * MIB - 500, fault_data, 1000));
-    STEP(b, table->page_resize(state, page, 8 * MIB, 4 * MIB));
-    STEP(b, table->page_resize(state, page, 4 * MIB, 10 * MIB));
+    table->page_unback(state, page, &(quire_span){4 * MIB, 2 * MIB}, 1);
+    STEP(b, table->page_back(state, page, &(quire_span){4 * MIB, 6 * MIB}, 1));
     memset(fault_back, 0, 1000);
     STEP(b, table->copy_from_page(state, page, 2 * MIB - 500, fault_back, 1000));
     CHECK(!memcmp(fault_data, fault_back, 1000));
@@ -138,7 +139,8 @@ static void growing_of(cuda_bench *b, quire_cuda_page_kind page_kind)
 {
     const quire_cuda_settings settings = {
         .kinds = QUIRE_CUDA_KIND_BIT(page_kind), .chunk_size = 2 * MIB, .kept_bytes = 2 * MIB};
-    const quire_page_request request = {.size = 2 * MIB, .alignment = 256, .max_size = 16 * MIB};
+    const quire_page_request request = {
+        .size = 2 * MIB, .alignment = 256, .max_size = 16 * MIB, .chunk = 2 * MIB};
     quire_native_page page;
     if (!cuda_bench_open(b, &settings))
         return;

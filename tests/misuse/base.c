@@ -237,7 +237,8 @@ static void tables(void)
     fake_offer_flush_many(&other), other.table.invalidate_many = NULL, refuse_other(INVALID);
     fake_offer_batches(&other), other.table.write_many = NULL, refuse_other(INVALID);
     fake_offer_batches(&other), other.table.read_many = NULL, refuse_other(INVALID);
-    fake_offer_growth(&other), other.table.page_resize = NULL, refuse_other(INVALID);
+    fake_offer_growth(&other), other.table.page_back = NULL, refuse_other(INVALID);
+    fake_offer_growth(&other), other.table.page_unback = NULL, refuse_other(INVALID);
     fake_offer_growth(&other), other.info.limits.elastic_kinds = 0x10, refuse_other(INVALID);
     other.info.limits.elastic_kinds = 1, refuse_other(INVALID); /* imported by which backend? */
 }
@@ -405,7 +406,8 @@ static void begin_poor(void)
     b.fake.table.copy_to_page = NULL;
     b.fake.table.copy_from_page = NULL;
     b.fake.table.image_requirements = NULL;
-    b.fake.table.page_resize = NULL;
+    b.fake.table.page_back = NULL;
+    b.fake.table.page_unback = NULL;
     b.fake.info.limits.elastic_kinds = 0;
     CHECK(bench_open(&b) && bench_memory(&b, NULL) &&
           bench_allocate(&b, 1, &(quire_allocation_options){.size = 100}));

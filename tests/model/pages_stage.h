@@ -71,7 +71,7 @@ static quire_result page_create(void *state, const quire_page_request *request,
     return QUIRE_SUCCESS;
 }
 
-static uint64_t grown; /* by page_resize, of the page of a contiguous memory */
+static uint64_t grown; /* by page_back, of the page of a contiguous memory */
 
 static void page_destroy(void *state, const quire_native_page *page)
 {
@@ -81,20 +81,28 @@ static void page_destroy(void *state, const quire_native_page *page)
     grown = 0;
 }
 
-static quire_result page_resize(void *state, const quire_native_page *page, uint64_t from,
-                                uint64_t to)
+static quire_result page_back(void *state, const quire_native_page *page, const quire_span *spans,
+                              uint32_t count)
 {
     (void)state;
     (void)page;
+    (void)count; /* the core changes the end only */
     call();
-    quire_result result = QUIRE_SUCCESS;
-    if (to > from)
-        result = answer(to - from);
-    else
-        backend.bytes -= from - to;
+    quire_result result = answer(spans->size);
     if (!result)
-        grown += to - from; /* a smaller size wraps around */
+        grown += spans->size;
     return result;
+}
+
+static void page_unback(void *state, const quire_native_page *page, const quire_span *spans,
+                        uint32_t count)
+{
+    (void)state;
+    (void)page;
+    (void)count;
+    call();
+    backend.bytes -= spans->size;
+    grown -= spans->size; /* below the size at first it wraps around */
 }
 
 static const quire_backend table = {.size = sizeof table,
@@ -103,7 +111,8 @@ static const quire_backend table = {.size = sizeof table,
                                     .describe = describe,
                                     .page_create = page_create,
                                     .page_destroy = page_destroy,
-                                    .page_resize = page_resize};
+                                    .page_back = page_back,
+                                    .page_unback = page_unback};
 
 /* ---- the stage ------------------------------------------------------------------------------ */
 

@@ -142,7 +142,7 @@ def check_queries(tap, root):
 # Values and items of lists stay small; they are passed by value, nested, or many at once. Callbacks and what the
 # program compiles into its own structs are complete. All other structs can grow.
 VALUES = """allocation buffer image range view point placement lluvia_view
-    heap kind page_class fragmentation item space_item trace_event latency write_item read_item page_range page_copy
+    heap kind page_class fragmentation item space_item trace_event latency write_item read_item page_range page_copy span
     vulkan_queue vulkan_aspect cuda_access copy_end image_region page_extra native_page
     log host_memory clock on_out_of_memory progress attachment""".split()
 

@@ -19,7 +19,10 @@ quire_page_request growing_request(quire_device *device, quire_cuda_page_kind pa
                                    uint64_t size, uint64_t max)
 {
     quire_page_request request = {.size = size, .alignment = 256, .max_size = max};
+    quire_cuda_kind_info info;
     CHECK_OK(quire_cuda_find_kind(device, page_kind, -1, &request.kind));
+    CHECK_OK(quire_cuda_get_kind_info(device, request.kind, &info));
+    request.chunk = info.granularity;
     return request;
 }
 
@@ -27,7 +30,9 @@ void growing_begin_with(growing *g, const fc_options *driver, const quire_cuda_s
                         quire_cuda_page_kind page_kind, uint64_t size, uint64_t max)
 {
     growing_open(g, driver, settings);
-    const quire_page_request request = growing_request(g->b.device, page_kind, size, max);
+    quire_page_request request = growing_request(g->b.device, page_kind, size, max);
+    if (settings && settings->chunk_size)
+        request.chunk = settings->chunk_size;
     CHECK_OK(g->table->page_create(g->cuda, &request, &g->page));
     CHECK_EQ(g->page.size, max);
     g->size = size;
@@ -53,7 +58,12 @@ const qi_cuda_page *growing_record(const growing *g)
 quire_result growing_resize(growing *g, uint64_t to)
 {
     uint64_t address = growing_record(g)->address;
-    quire_result result = g->table->page_resize(g->cuda, &g->page, g->size, to);
+    const quire_span more = {g->size, to - g->size}, less = {to, g->size - to};
+    quire_result result = QUIRE_SUCCESS;
+    if (to > g->size)
+        result = g->table->page_back(g->cuda, &g->page, &more, 1);
+    else
+        g->table->page_unback(g->cuda, &g->page, &less, 1);
     if (!result)
         g->size = to;
     CHECK_EQ(growing_record(g)->address, address);

@@ -24,10 +24,12 @@ typedef struct growing {
 /* A device alone. */
 void growing_open(growing *g, const fc_options *driver, const quire_cuda_settings *settings);
 
+/* With chunks of the granularity of the kind. */
 quire_page_request growing_request(quire_device *device, quire_cuda_page_kind page_kind,
                                    uint64_t size, uint64_t max);
 
-/* A device and a page of `size` bytes that can grow to `max`; calls are counted from then on. */
+/* A device and a page of `size` bytes that can grow to `max`; calls are counted from then on. The
+   chunk size of the settings is that of the page. */
 void growing_begin_with(growing *g, const fc_options *driver, const quire_cuda_settings *settings,
                         quire_cuda_page_kind page_kind, uint64_t size, uint64_t max);
 
@@ -46,7 +48,8 @@ void growing_end(growing *g);
 
 const qi_cuda_page *growing_record(const growing *g);
 
-/* Resizes the page; checks that the address stays and that the record matches the page. */
+/* Backs or unbacks the end of the page, which has no holes. Checks that the address stays and that
+   the record matches the page. */
 quire_result growing_resize(growing *g, uint64_t to);
 
 /* Writes or checks the first and last bytes of each 64 KiB of a range, whose bounds are multiples

@@ -47,7 +47,7 @@ static const group GROUPS[] = {
     {QUIRE_BACKEND_STREAM_ORDER, "stream_order", {AT(stream_order)}, 1},
     {QUIRE_BACKEND_STREAM_COPY, "stream_copy", {AT(stream_copy)}, 1},
     {QUIRE_BACKEND_STREAM_FILL, "stream_fill", {AT(stream_fill)}, 1},
-    {QUIRE_BACKEND_ELASTIC, "page_resize", {AT(page_resize)}, 1},
+    {QUIRE_BACKEND_ELASTIC, "page_back, page_unback", {AT(page_back), AT(page_unback)}, 2},
     {QUIRE_BACKEND_FORK,
      "fork_prepare, fork_done, fork_child",
      {AT(fork_prepare), AT(fork_done), AT(fork_child)},

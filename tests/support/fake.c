@@ -13,8 +13,11 @@
 
 typedef struct fake_page {
     unsigned char *bytes;
-    _Atomic uint64_t size; /* usable now, of */
+    _Atomic uint64_t size; /* usable now: up to the last byte that has memory, of */
     uint64_t max_size;
+    uint64_t bytes_backed;
+    bool *backed; /* one for each chunk of an elastic page, otherwise NULL */
+    uint64_t chunk;
     uint32_t heap;
     bool mapped;
 } fake_page;
@@ -93,6 +96,20 @@ static bool count_page(fake_backend *fake, uint32_t heap, uint64_t size, uint64_
     return true;
 }
 
+static void make_chunks(const fake_backend *fake, const quire_page_request *request,
+                        fake_page *page)
+{
+    const uint64_t chunk = request->chunk, most = QUIRE_MAX_CHUNKS;
+    if (!chunk || chunk & (chunk - 1) || chunk % fake->info.limits.page_granularity ||
+        request->size % chunk || request->max_size % chunk || request->max_size / chunk > most)
+        abort(); /* the rules of quire/backend.h are broken */
+    page->chunk = chunk;
+    page->backed = calloc(request->max_size / chunk, sizeof *page->backed);
+    if (!page->backed)
+        abort();
+    memset(page->backed, true, request->size / chunk);
+}
+
 static quire_result fake_page_create(void *state, const quire_page_request *request,
                                      quire_native_page *out)
 {
@@ -114,14 +131,17 @@ static quire_result fake_page_create(void *state, const quire_page_request *requ
     fake_page *page = malloc(sizeof *page);
     uint64_t max = request->max_size ? request->max_size : size;
     unsigned char *bytes = malloc(max);
-    if (!page || !bytes || (request->max_size && (max < size || !fake->table.page_resize)))
+    if (!page || !bytes || (request->max_size && (max < size || !fake->table.page_back)))
         abort();
     bool is_zero = fake->zero_pages && request->zero;
     if (is_zero)
         memset(bytes, 0, size);
     else /* dirty, as a driver's memory is */
         memset(bytes, 0xa5, size < 65536 ? size : 65536);
-    *page = (fake_page){.bytes = bytes, .size = size, .max_size = max, .heap = heap};
+    *page = (fake_page){
+        .bytes = bytes, .size = size, .max_size = max, .bytes_backed = size, .heap = heap};
+    if (request->max_size)
+        make_chunks(fake, request, page);
     *out = (quire_native_page){
         .handle = (uintptr_t)page, .address = address, .size = max, .data = 77, .is_zero = is_zero};
     return QUIRE_SUCCESS;
@@ -136,9 +156,10 @@ static void fake_page_destroy(void *state, const quire_native_page *native)
         abort(); /* still mapped, or not the page that was created */
     pthread_mutex_lock(&fake->lock);
     fake->pages--;
-    fake->page_bytes -= page->size;
-    fake->heap_bytes[page->heap] -= page->size;
+    fake->page_bytes -= page->bytes_backed;
+    fake->heap_bytes[page->heap] -= page->bytes_backed;
     pthread_mutex_unlock(&fake->lock);
+    free(page->backed);
     free(page->bytes);
     free(page);
 }
@@ -363,33 +384,72 @@ void fake_offer_fill(fake_backend *fake)
     fake->table.fill_page = fake_fill_page;
 }
 
-static quire_result fake_page_resize(void *state, const quire_native_page *native, uint64_t from,
-                                     uint64_t to)
+/* Sets or clears the chunks of a span. Aborts if one is set or clear already, except in the child
+   of a fork. Returns the bytes that changed. */
+static uint64_t mark_chunks(const fake_backend *fake, fake_page *page, const quire_span *span,
+                            bool is_backed)
+{
+    uint64_t changed = 0, first = span->offset / page->chunk, count = span->size / page->chunk;
+    if (!count || span->offset % page->chunk || span->size % page->chunk ||
+        span->offset + span->size > page->max_size)
+        abort(); /* the rules of quire/backend.h are broken */
+    for (uint64_t i = first; i < first + count; i++) {
+        if (page->backed[i] == is_backed && getpid() == fake->process)
+            abort();
+        changed += page->backed[i] != is_backed;
+        page->backed[i] = is_backed;
+    }
+    return changed * page->chunk;
+}
+
+/* Requires the lock. */
+static void change_backing(fake_backend *fake, fake_page *page, const quire_span *spans,
+                           uint32_t count, bool is_backed)
+{
+    uint64_t bytes = 0, end = page->max_size / page->chunk;
+    for (uint32_t i = 0; i < count; i++) {
+        if (i && spans[i].offset < spans[i - 1].offset + spans[i - 1].size)
+            abort();
+        bytes += mark_chunks(fake, page, &spans[i], is_backed);
+    }
+    page->bytes_backed += is_backed ? bytes : -bytes;
+    fake->page_bytes += is_backed ? bytes : -bytes;
+    fake->heap_bytes[page->heap] += is_backed ? bytes : -bytes;
+    raise_to(&fake->peak_heap_bytes[page->heap], fake->heap_bytes[page->heap]);
+    while (end && !page->backed[end - 1])
+        end--;
+    page->size = end * page->chunk;
+}
+
+static quire_result fake_page_back(void *state, const quire_native_page *native,
+                                   const quire_span *spans, uint32_t count)
 {
     fake_backend *fake = state;
     fake_page *page = page_of(native);
     take_time(fake->slow_ms);
-    quire_result result = to > from ? fake_enter(fake, FAKE_PAGE_RESIZE) : QUIRE_SUCCESS;
+    quire_result result = fake_enter(fake, FAKE_PAGE_BACK);
     if (result)
         return result;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < count; i++)
+        bytes += spans[i].size;
     pthread_mutex_lock(&fake->lock);
-    bool is_settled =
-        getpid() != fake->process && from == page->max_size; /* in the child of a fork */
-    if (is_settled)
-        from = page->size > to ? page->size : to;
-    if (from != page->size || !to || (to == from && !is_settled) || to > page->max_size)
-        abort(); /* the rules of quire/backend.h are broken */
-    bool fits =
-        to < from || !fake->page_budget || fake->page_bytes + (to - from) <= fake->page_budget;
-    if (fits) {
-        fake->page_bytes += to - from; /* or less: it wraps back */
-        fake->heap_bytes[page->heap] += to - from;
-        raise_to(&fake->peak_heap_bytes[page->heap], fake->heap_bytes[page->heap]);
-        page->size = to;
-    }
+    bool fits = !fake->page_budget || fake->page_bytes + bytes <= fake->page_budget;
+    if (fits)
+        change_backing(fake, page, spans, count, true);
     pthread_mutex_unlock(&fake->lock);
     return fits ? QUIRE_SUCCESS
                 : quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, -7, "the fake is full");
+}
+
+static void fake_page_unback(void *state, const quire_native_page *native, const quire_span *spans,
+                             uint32_t count)
+{
+    fake_backend *fake = state;
+    take_time(fake->slow_ms);
+    pthread_mutex_lock(&fake->lock);
+    change_backing(fake, page_of(native), spans, count, false);
+    pthread_mutex_unlock(&fake->lock);
 }
 
 static void fake_fork_prepare(void *state)
@@ -436,7 +496,8 @@ void fake_offer_device_address(fake_backend *fake)
 void fake_offer_growth(fake_backend *fake)
 {
     fake->table.features |= QUIRE_BACKEND_ELASTIC;
-    fake->table.page_resize = fake_page_resize;
+    fake->table.page_back = fake_page_back;
+    fake->table.page_unback = fake_page_unback;
     fake->info.limits.elastic_kinds = (UINT64_C(1) << fake->info.kind_count) - 1;
 }
 

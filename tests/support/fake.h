@@ -35,7 +35,7 @@ typedef enum fake_call {
     FAKE_STREAM_ORDER,
     FAKE_STREAM_COPY,
     FAKE_STREAM_FILL,
-    FAKE_PAGE_RESIZE, /* to a larger size */
+    FAKE_PAGE_BACK,
     FAKE_WRITE_MANY,
     FAKE_READ_MANY,
     FAKE_STREAM_WRITE_MANY,

@@ -232,8 +232,7 @@ static void check_failure(bench *t, const char *call, const void *out, size_t si
 static void check_recovered(bench *t, const char *call)
 {
     bool making = t->fake.failed_call == FAKE_PAGE_CREATE || t->fake.failed_call == FAKE_MAP ||
-                  t->fake.failed_call == FAKE_HEAP_BUDGET ||
-                  t->fake.failed_call == FAKE_PAGE_RESIZE;
+                  t->fake.failed_call == FAKE_HEAP_BUDGET || t->fake.failed_call == FAKE_PAGE_BACK;
     t->recovered++;
     if (t->tolerance == BENCH_STRICT && !t->does_without &&
         !(t->in_backend && t->code == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY && making))

@@ -266,36 +266,43 @@ void qi_device_page_destroy(quire_device *device, qi_calls *calls, qi_account *a
     qi_atomic_sub_u64(&device->reserved_bytes, claim.bytes);
 }
 
-static quire_result resize(quire_device *device, qi_calls *calls, const quire_native_page *page,
-                           uint64_t from, uint64_t to)
+static uint64_t bytes_of(const quire_span *spans, uint32_t count)
 {
-    qi_backend_call call = begin_call();
-    return end_call(device, calls, call, device->table.page_resize(device->state, page, from, to));
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < count; i++)
+        bytes += spans[i].size;
+    return bytes;
 }
 
-quire_result qi_device_page_grow(quire_device *device, qi_calls *calls, qi_account *account,
+quire_result qi_device_page_back(quire_device *device, qi_calls *calls, qi_account *account,
                                  qi_budget_terms *terms, const char *name,
-                                 const qi_device_page *page, uint64_t to)
+                                 const qi_device_page *page, const quire_span *spans,
+                                 uint32_t count)
 {
     qi_budget_claim claim = claim_for(device, account, page->kind);
     claim.name = name;
     claim.terms = terms;
     claim.is_part = true;
-    quire_result result = qi_budget_claim_page(&claim, to - page->extent);
-    return result ? result : settle(&claim, resize(device, calls, &page->native, page->extent, to));
+    quire_result result = qi_budget_claim_page(&claim, bytes_of(spans, count));
+    if (result)
+        return result;
+    qi_backend_call call = begin_call();
+    result = device->table.page_back(device->state, &page->native, spans, count);
+    return settle(&claim, end_call(device, calls, call, result));
 }
 
-void qi_device_page_shrink(quire_device *device, qi_calls *calls, qi_account *account,
-                           const qi_device_page *page, uint64_t from, uint64_t to)
+void qi_device_page_unback(quire_device *device, qi_calls *calls, qi_account *account,
+                           const qi_device_page *page, const quire_span *spans, uint32_t count)
 {
     qi_budget_claim claim = claim_for(device, account, page->kind);
-    claim.bytes = from - to;
+    claim.bytes = bytes_of(spans, count);
     claim.is_part = true;
     qi_budget_begin_return(&claim);
-    /* shrinking cannot fail: what the backend may report is dropped */
-    qi_error before;
+    qi_error before; /* what the backend may report is dropped */
     qi_error_save(&before);
-    qi_ignore(resize(device, calls, &page->native, from, to));
+    qi_backend_call call = begin_call();
+    device->table.page_unback(device->state, &page->native, spans, count);
+    end_call(device, calls, call, QUIRE_SUCCESS);
     qi_error_restore(&before);
     qi_budget_end_return(&claim);
     qi_atomic_sub_u64(&device->reserved_bytes, claim.bytes);

@@ -79,7 +79,8 @@ static quire_result check_groups(const quire_backend *t)
         {QUIRE_BACKEND_STREAM_FILL, "stream_fill", t->stream_fill, t->stream_fill},
         {QUIRE_BACKEND_FLUSH_MANY, "flush_many, invalidate_many",
          t->flush_many && t->invalidate_many, t->flush_many || t->invalidate_many},
-        {QUIRE_BACKEND_ELASTIC, "page_resize", t->page_resize, t->page_resize},
+        {QUIRE_BACKEND_ELASTIC, "page_back, page_unback", t->page_back && t->page_unback,
+         t->page_back || t->page_unback},
         {QUIRE_BACKEND_FORK, "fork_prepare, fork_done, fork_child",
          t->fork_prepare && t->fork_done && t->fork_child,
          t->fork_prepare || t->fork_done || t->fork_child},
@@ -162,6 +163,7 @@ static quire_result check_limits(const quire_limits *limits)
         {"non_coherent_atom", limits->non_coherent_atom},
         {"buffer_alignment", limits->buffer_alignment},
         {"image_row_alignment", limits->image_row_alignment},
+        {"elastic_granularity", limits->elastic_granularity},
     };
     for (size_t i = 0; i < sizeof powers / sizeof *powers; i++)
         if (powers[i].value && !qi_is_power_of_two(powers[i].value))
@@ -171,18 +173,18 @@ static quire_result check_limits(const quire_limits *limits)
     return QUIRE_SUCCESS;
 }
 
-/* Kinds whose pages can be resized exist, and the backend has the function for it. */
+/* Kinds whose pages can be elastic exist, and the backend has the functions for it. */
 static quire_result check_elastic(const quire_backend *table, const quire_device_info *info)
 {
     uint64_t kinds = info->limits.elastic_kinds; /* one bit for each kind */
-    bool can_resize = table->features & QUIRE_BACKEND_ELASTIC;
+    bool can_back = table->features & QUIRE_BACKEND_ELASTIC;
     if (kinds >> info->kind_count)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "elastic_kinds is %x, and the device has %u memory kind%s", kinds,
                             info->kind_count);
-    if (kinds && !can_resize)
+    if (kinds && !can_back)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "elastic_kinds is %x, and the backend cannot resize pages", kinds);
+                            "elastic_kinds is %x, and the backend cannot back pages", kinds);
     return QUIRE_SUCCESS;
 }
 
@@ -207,7 +209,8 @@ static quire_result check_info(const quire_backend *table, const quire_device_in
     return result ? result : check_elastic(table, info);
 }
 
-/* A granularity, alignment or atom of 0 means 1. page_alignment stays: 0 means no promise. */
+/* A granularity, alignment or atom of 0 means 1, that of elastic pages the same as that of pages.
+   page_alignment stays: 0 means no promise. */
 static void resolve_limits(quire_limits *limits)
 {
     uint64_t *ones[] = {&limits->page_granularity, &limits->buffer_image_granularity,
@@ -215,6 +218,8 @@ static void resolve_limits(quire_limits *limits)
                         &limits->image_row_alignment};
     for (size_t i = 0; i < sizeof ones / sizeof *ones; i++)
         *ones[i] += !*ones[i];
+    if (limits->elastic_granularity < limits->page_granularity)
+        limits->elastic_granularity = limits->page_granularity;
 }
 
 /* If the backend fails without a reason, qi_backend_answer adds one. */

@@ -213,17 +213,18 @@ void qi_device_page_destroy(quire_device *device, qi_calls *calls, qi_account *a
                             const qi_device_page *page);
 
 /*
- * Makes an elastic page larger, with claims as for a new one. The caller sets page->size. `name`
- * is the memory's, for the message.
+ * Backs spans of an elastic page, all or none, with claims as for a new page. The caller sets
+ * page->bytes. `name` is the memory's, for the message.
  */
-QUIRE_MUST_USE quire_result qi_device_page_grow(quire_device *device, qi_calls *calls,
+QUIRE_MUST_USE quire_result qi_device_page_back(quire_device *device, qi_calls *calls,
                                                 qi_account *account, qi_budget_terms *terms,
                                                 const char *name, const qi_device_page *page,
-                                                uint64_t to);
+                                                const quire_span *spans, uint32_t count);
 
-/* Makes an elastic page smaller, which cannot fail. The caller sets page->size. */
-void qi_device_page_shrink(quire_device *device, qi_calls *calls, qi_account *account,
-                           const qi_device_page *page, uint64_t from, uint64_t to);
+/* Takes the memory of spans of an elastic page and returns what was claimed for it. Cannot fail.
+   The caller has set page->bytes. */
+void qi_device_page_unback(quire_device *device, qi_calls *calls, qi_account *account,
+                           const qi_device_page *page, const quire_span *spans, uint32_t count);
 
 /* ---- contents of pages -------------------------------------------------------------------- */
 

@@ -39,7 +39,7 @@ static quire_result refuse_map(void *state, const quire_native_page *page, void 
     return qi_refuse_disabled();
 }
 
-/* For flush, invalidate and page_resize. */
+/* For flush and invalidate. */
 static quire_result refuse_range(void *state, const quire_native_page *page, uint64_t a, uint64_t b)
 {
     (void)state;
@@ -47,6 +47,25 @@ static quire_result refuse_range(void *state, const quire_native_page *page, uin
     (void)a;
     (void)b;
     return qi_refuse_disabled();
+}
+
+static quire_result refuse_spans(void *state, const quire_native_page *page,
+                                 const quire_span *spans, uint32_t count)
+{
+    (void)state;
+    (void)page;
+    (void)spans;
+    (void)count;
+    return qi_refuse_disabled();
+}
+
+static void ignore_spans(void *state, const quire_native_page *page, const quire_span *spans,
+                         uint32_t count)
+{
+    (void)state;
+    (void)page;
+    (void)spans;
+    (void)count;
 }
 
 static quire_result refuse_ranges(void *state, const quire_page_range *ranges, uint32_t count)
@@ -238,7 +257,8 @@ static const quire_backend DISABLED = {
     .stream_fill = refuse_stream_fill,
     .flush_many = refuse_ranges,
     .invalidate_many = refuse_ranges,
-    .page_resize = refuse_range,
+    .page_back = refuse_spans,
+    .page_unback = ignore_spans,
     .device_address = refuse_device_address,
     .write_many = refuse_copies,
     .read_many = refuse_copies,

@@ -97,7 +97,7 @@ static qi_page *settle_page(quire_memory *memory, qi_page *page, qi_page *list)
 }
 
 /*
- * Completes the resize or the destruction of a page in the backend. The device survives the fork.
+ * Takes the memory beyond the page's end, or destroys the page. The device survives the fork.
  * Calls the table directly, without counting: recount sets the accounts afterwards.
  */
 static void finish_page(quire_memory *memory, qi_page *page)
@@ -107,9 +107,9 @@ static void finish_page(quire_memory *memory, qi_page *page)
     if (page->phase == QI_PAGE_LIVE) {
         page->resizing = false;
         page->cut_from = 0;
-        if (native->extent < native->native.size)
-            qi_ignore(device->table.page_resize(device->state, &native->native, native->native.size,
-                                                native->extent));
+        const quire_span rest = {native->extent, native->native.size - native->extent};
+        if (rest.size)
+            device->table.page_unback(device->state, &native->native, &rest, 1);
         return;
     }
     qi_checked_page_leaving(page);

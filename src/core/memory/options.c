@@ -159,6 +159,15 @@ quire_result qi_memory_resolve_limit(const quire_device *device, uint32_t kind, 
     return QUIRE_SUCCESS;
 }
 
+/* Elastic pages are backed in chunks: small ones, and no more than a page may have. */
+static void resolve_chunk(quire_memory *memory)
+{
+    const uint64_t least = (memory->address_space - 1) / QUIRE_MAX_CHUNKS;
+    memory->chunk = memory->device->info.limits.elastic_granularity;
+    while (memory->chunk <= least)
+        memory->chunk *= 2;
+}
+
 static quire_result resolve_address_space(const quire_memory_options *options, quire_memory *memory)
 {
     const quire_device_info *info = &memory->device->info;
@@ -172,6 +181,7 @@ static quire_result resolve_address_space(const quire_memory_options *options, q
     memory->address_space = options->address_space;
     if (!memory->address_space)
         memory->address_space = info->heaps[info->kinds[memory->kind].heap].size;
+    resolve_chunk(memory);
     return QUIRE_SUCCESS;
 }
 

@@ -117,11 +117,10 @@ bool qi_elastic_is_shrinking(const qi_shard *shard)
 
 uint64_t qi_elastic_shrink_finish(quire_memory *memory, qi_page *page)
 {
-    uint64_t from = page->cut_from, bytes = from - page->native.extent;
-    qi_device_page_shrink(memory->device, &memory->calls, &memory->account, &page->native, from,
-                          page->native.extent);
+    const quire_span cut = {page->native.extent, page->cut_from - page->native.extent};
+    qi_device_page_unback(memory->device, &memory->calls, &memory->account, &page->native, &cut, 1);
     end_move(page, true);
-    return bytes;
+    return cut.size;
 }
 
 /* ---- growing ------------------------------------------------------------------------------ */
@@ -184,9 +183,9 @@ static quire_result map_more(const qi_page *page, qi_page_attempt *a, qi_page_pr
     do {
         do {
             qi_page_attempt_start(a);
-            result =
-                qi_device_page_grow(memory->device, &memory->calls, &memory->account, &a->terms,
-                                    memory->name, &page->native, page->native.extent + a->size);
+            const quire_span more = {page->native.extent, a->size};
+            result = qi_device_page_back(memory->device, &memory->calls, &memory->account,
+                                         &a->terms, memory->name, &page->native, &more, 1);
         } while (qi_is_out_of_memory(result) &&
                  qi_pages_give_back_empty(memory, UINT64_MAX, &progress->events));
     } while (qi_page_attempt_again(a, result, progress));
@@ -232,8 +231,8 @@ static quire_result grow(qi_page *page, uint64_t needed, qi_page_progress *progr
         return QUIRE_SUCCESS;
     }
     qi_lock_release(&shard->lock);
-    qi_device_page_shrink(memory->device, &memory->calls, &memory->account, &page->native, to,
-                          from);
+    qi_device_page_unback(memory->device, &memory->calls, &memory->account, &page->native,
+                          &(quire_span){from, to - from}, 1);
     qi_lock_acquire(&shard->lock);
     return result;
 }

@@ -16,6 +16,8 @@
 uint64_t qi_page_unit(const quire_memory *memory)
 {
     uint64_t granularity = memory->device->info.limits.page_granularity;
+    if (granularity < memory->chunk)
+        granularity = memory->chunk;
     return granularity > memory->granule ? granularity : memory->granule;
 }
 

@@ -28,8 +28,8 @@ class quire_limits(Structure):
         ("page_granularity", c_uint64), ("page_alignment", c_uint64), ("max_page", c_uint64),
         ("usual_page", c_uint64), ("max_buffer", c_uint64), ("max_pages", c_uint64),
         ("buffer_image_granularity", c_uint64), ("non_coherent_atom", c_uint64), ("buffer_alignment", c_uint64),
-        ("image_row_alignment", c_uint64), ("elastic_kinds", c_uint64), ("max_pages_is_advice", c_bool),
-        ("unused", c_uint64 * 4)]
+        ("image_row_alignment", c_uint64), ("elastic_kinds", c_uint64), ("elastic_granularity", c_uint64),
+        ("max_pages_is_advice", c_bool), ("unused", c_uint64 * 4)]
 
 
 class quire_device_info(Structure):

@@ -112,7 +112,8 @@ class Limits:
     non_coherent_atom: int
     buffer_alignment: int
     image_row_alignment: int
-    elastic_kinds: int  #: bit i: pages of kind i can grow in place
+    elastic_kinds: int  #: bit i: pages of kind i can be elastic
+    elastic_granularity: int  #: bytes that an elastic page gets or returns at least
     max_pages_is_advice: bool = False  #: more pages may exist
 
 

@@ -57,8 +57,8 @@ UNIT(cuda_growth, what_cannot_grow_is_refused_and_leaves_nothing)
     request.description = &import;
     CHECK_FAILS(g.table->page_create(g.cuda, &request, &none), UNSUPPORTED);
     request.description = NULL;
-    request.max_size = UINT64_MAX - 4095;
-    CHECK_FAILS(g.table->page_create(g.cuda, &request, &none), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    request.size = 0;
+    request.chunk = UINT64_C(1) << 40;
     request.max_size = UINT64_C(1) << 60;
     CHECK_FAILS(g.table->page_create(g.cuda, &request, &none), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     CHECK_EQ(g.fc->live(FC_RESERVATION) + g.fc->live(FC_MEMORY), 0);
@@ -71,6 +71,7 @@ GROWING_UNIT_ON(cuda_growth, addresses_are_reserved_for_the_most_and_mapped_as_f
     quire_page_request request =
         growing_request(g->b.device, QUIRE_CUDA_DEVICE, 4 * MIB, 1024 * MIB);
     request.alignment = 64 * MIB;
+    request.chunk = 4 * MIB;
     g->fc->reset_counters();
     CHECK_OK(g->table->page_create(g->cuda, &request, &g->page));
     CHECK_EQ(g->fc->calls(NULL), 9);
@@ -100,49 +101,56 @@ GROWING_UNIT_ON(cuda_growth, bytes_stay_where_they_are_and_new_ones_serve,
     CHECK_OK(g->table->fill_page(g->cuda, &g->page, 0, 16 * MIB, 7)); /* across all chunk borders */
 }
 
-GROWING_UNIT_ON(cuda_growth, a_growth_is_one_handle_and_one_call_for_access,
-                growing_begin(g, NULL, 2 * MIB, 1024 * MIB))
+GROWING_UNIT(cuda_growth, a_span_is_a_handle_for_each_chunk_and_one_call_for_access)
 {
+    growing_begin(g, &(quire_cuda_settings){.chunk_size = 128 * MIB}, 128 * MIB, 1024 * MIB);
     CHECK_OK(growing_resize(g, 512 * MIB));
-    static const char *const calls[] = {
-        "cuCtxPushCurrent", "cuMemCreate",    "cuMemGetAllocationPropertiesFromHandle",
-        "cuMemMap",         "cuMemSetAccess", "cuCtxPopCurrent"};
-    for (int i = 0; i < 6; i++)
-        CHECK_EQ(g->fc->calls(calls[i]), 1);
-    CHECK_EQ(g->fc->calls(NULL), 8);
-    growing_check_handles(g, 512 * MIB, 2);
+    static const char *const calls[] = {"cuMemCreate", "cuMemGetAllocationPropertiesFromHandle",
+                                        "cuMemMap"};
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(g->fc->calls(calls[i]), 3);
+    CHECK_EQ(g->fc->calls("cuMemSetAccess"), 1);
+    CHECK_EQ(g->fc->calls(NULL), 14); /* and those that change context and capture mode and back */
+    growing_check_handles(g, 512 * MIB, 4);
 }
 
-GROWING_UNIT(cuda_growth, chunks_are_as_large_as_the_settings_say)
+/* Spans that do not touch have one call for access each. */
+GROWING_UNIT(cuda_growth, spans_are_backed_and_unbacked_in_one_call)
 {
-    growing_begin(g, &(quire_cuda_settings){.chunk_size = 5 * MIB}, 8 * MIB, 64 * MIB);
-    CHECK_EQ(growing_record(g)->chunk_count, 2); /* of 6 and 2 MiB */
-    CHECK_OK(growing_resize(g, 28 * MIB));
-    CHECK_EQ(g->fc->calls("cuMemCreate"), 4); /* of 6, 6, 6 and 2 MiB */
-    CHECK_EQ(g->fc->calls("cuMemMap"), 4);
-    CHECK_EQ(g->fc->calls("cuMemSetAccess"), 1);
-    growing_check_handles(g, 28 * MIB, 6);
-    growing_write(g, 0, 28 * MIB);
-    growing_check(g, 0, 28 * MIB);
+    static const quire_span odd[] = {{2 * MIB, 2 * MIB}, {6 * MIB, 4 * MIB}, {14 * MIB, 2 * MIB}};
+    growing_begin(g, NULL, 0, 16 * MIB);
+    CHECK_EQ(g->fc->usage_of(0).bytes, 0);
+    CHECK_OK(g->table->page_back(g->cuda, &g->page, odd, 3));
+    CHECK_EQ(g->fc->calls("cuMemCreate"), 4);
+    CHECK_EQ(g->fc->calls("cuMemSetAccess"), 3);
+    CHECK_EQ(growing_record(g)->padded, 8 * MIB);
+    for (int i = 0; i < 3; i++)
+        growing_write(g, odd[i].offset, odd[i].offset + odd[i].size);
+    g->fc->reset_counters();
+    g->table->page_unback(g->cuda, &g->page, odd, 2);
+    CHECK_EQ(g->fc->calls("cuMemUnmap"), 2);
+    CHECK_EQ(g->fc->calls("cuMemRelease"), 3);
+    CHECK_EQ(g->fc->usage_of(0).bytes, 2 * MIB);
+    growing_check(g, 14 * MIB, 16 * MIB);
 }
 
 /* The device reports one page granularity; a kind may have a coarser one. */
-GROWING_UNIT(cuda_growth, a_coarser_granularity_maps_more_and_grows_less_often)
+GROWING_UNIT(cuda_growth, the_coarsest_kind_sets_the_granularity)
 {
+    quire_device_info info;
     fc_model model = *fc_model_named("h200");
     model.granularity = 64 * KIB;
     model.host_granularity = 8 * MIB;
     const fc_options driver = {.models = {&model}};
     const quire_cuda_settings settings = {.kinds = CUDA_KIND(DEVICE) | CUDA_KIND(HOST_NUMA)};
-    growing_begin_with(g, &driver, &settings, QUIRE_CUDA_HOST_NUMA, 64 * KIB, 12 * MIB);
-    growing_check_handles(g, 8 * MIB, 1);
-    CHECK_OK(growing_resize(g, 6 * MIB));
-    CHECK_EQ(g->fc->calls(NULL), 0);
-    CHECK_OK(growing_resize(g, 12 * MIB));
-    CHECK_EQ(growing_record(g)->padded, 16 * MIB);
+    growing_begin_with(g, &driver, &settings, QUIRE_CUDA_HOST_NUMA, 8 * MIB, 16 * MIB);
+    CHECK_OK(quire_device_get_info(g->b.device, &info));
+    CHECK_EQ(info.limits.page_granularity, 64 * KIB);
+    CHECK_EQ(info.limits.elastic_granularity, 8 * MIB);
+    CHECK_OK(growing_resize(g, 16 * MIB));
     void *mapped = NULL;
     CHECK_OK(g->table->map(g->cuda, &g->page, &mapped));
-    memset((char *)mapped, 3, 12 * MIB); /* the host reaches the added memory */
+    memset((char *)mapped, 3, 16 * MIB); /* the host reaches the added memory */
 }
 
 GROWING_UNIT(cuda_growth, more_than_there_is_is_refused)
@@ -152,7 +160,7 @@ GROWING_UNIT(cuda_growth, more_than_there_is_is_refused)
     const fc_options driver = {.models = {&model}};
     growing_begin_with(g, &driver, NULL, QUIRE_CUDA_DEVICE, 2 * MIB, 64 * MIB);
     CHECK_FAILS(growing_resize(g, 32 * MIB), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-    CHECK_EQ(g->fc->calls(NULL), 0); /* known before any call of the driver */
+    CHECK_EQ(g->fc->calls("cuMemCreate"), 0); /* known before */
     g->fc->set_others(0, 10 * MIB);
     CHECK_FAILS(growing_resize(g, 16 * MIB), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     growing_check_handles(g, 2 * MIB, 1);
@@ -177,22 +185,6 @@ GROWING_UNIT(cuda_growth, what_lies_behind_the_new_end_is_given_back)
     growing_write(g, 6 * MIB, 12 * MIB);
     growing_check(g, 0, 12 * MIB);
     growing_check_handles(g, 12 * MIB, 6);
-}
-
-GROWING_UNIT(cuda_growth, a_chunk_that_the_end_lies_in_stays_and_is_used_first)
-{
-    growing_begin(g, &(quire_cuda_settings){.chunk_size = 8 * MIB}, 16 * MIB, 64 * MIB);
-    CHECK_OK(growing_resize(g, 10 * MIB));
-    CHECK_EQ(g->fc->calls(NULL), 0);
-    growing_check_handles(g, 16 * MIB, 2);
-    CHECK_OK(growing_resize(g, 14 * MIB));
-    CHECK_EQ(g->fc->calls(NULL), 0);
-    CHECK_OK(growing_resize(g, 2 * MIB));
-    growing_check_handles(g, 8 * MIB, 1);
-    CHECK_OK(growing_resize(g, 12 * MIB)); /* 6 MiB mapped and 4 MiB created */
-    growing_check_handles(g, 12 * MIB, 2);
-    growing_write(g, 0, 12 * MIB);
-    growing_check(g, 0, 12 * MIB);
 }
 
 GROWING_UNIT(cuda_growth, handles_are_kept_and_used_by_the_next_growth)
@@ -230,29 +222,64 @@ GROWING_UNIT_EACH(cuda_growth, running_work_is_waited_for_on_request, waits, 2)
     g->table->stream_destroy(g->cuda, stream);
 }
 
-/* Compares with a model of the mapped bytes; every byte keeps its value. */
-UNIT(cuda_growth, sizes_go_up_and_down_at_random)
+/* ---- chunks at random ----------------------------------------------------------------------- */
+
+enum { PLACES = 64 };
+
+/* Collects up to 8 random runs of places that are backed, or are not. Writes or clears them. */
+static uint32_t choose_spans(test_random *random, bool places[PLACES], bool is_backed,
+                             quire_span spans[8])
 {
-    static const uint64_t chunks[] = {0, 64 * KIB, 192 * KIB, 1 * MIB};
+    uint32_t count = 0;
+    for (uint64_t at = random_below(random, PLACES); at < PLACES && count < 8; at++) {
+        uint64_t end = at;
+        while (end < PLACES && places[end] == is_backed && random_below(random, 4))
+            places[end++] = !is_backed;
+        if (end > at)
+            spans[count++] = (quire_span){at * 64 * KIB, (end - at) * 64 * KIB};
+        at = end + random_below(random, 8);
+    }
+    return count;
+}
+
+static void check_places(growing *g, const bool places[PLACES])
+{
+    fc_address_info info;
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < PLACES; i++) {
+        count += places[i];
+        CHECK_EQ(g->fc->address_of(g->page.address + i * 64 * KIB, &info), places[i]);
+        if (places[i])
+            growing_check(g, i * 64 * KIB, (i + 1) * 64 * KIB);
+    }
+    CHECK_EQ(growing_record(g)->padded, count * 64 * KIB);
+    CHECK_EQ(growing_record(g)->chunk_count, count);
+    CHECK_EQ(g->fc->live(FC_MAPPING), count);
+}
+
+/* Compares with a model of the backed places; every byte keeps its value. */
+UNIT(cuda_growth, spans_come_and_go_at_random)
+{
     for (uint32_t round = 0; round < 8; round++) {
         growing g;
+        quire_span spans[8];
         test_random random = {round};
+        bool places[PLACES] = {false};
         fc_model model = *fc_model_named("h200");
         model.granularity = 64 * KIB;
-        const fc_options driver = {.models = {&model}};
-        const quire_cuda_settings settings = {.chunk_size = chunks[round / 2],
-                                              .kept_bytes = round % 2 * MIB};
-        growing_begin_with(&g, &driver, &settings, QUIRE_CUDA_DEVICE, 64 * KIB, 4 * MIB);
-        growing_write(&g, 0, g.size);
+        const fc_options driver = {.models = {&model}, .flags = round & 2 ? FC_UNMAPS_ONE : 0};
+        const quire_cuda_settings settings = {.kept_bytes = round % 2 * MIB};
+        growing_begin_with(&g, &driver, &settings, QUIRE_CUDA_DEVICE, 0, PLACES * 64 * KIB);
         for (int i = 0; i < 60; i++) {
-            uint64_t before = g.size, to = (1 + random_below(&random, 64)) * 64 * KIB;
-            if (to == before)
-                continue;
-            CHECK_OK(growing_resize(&g, to));
-            if (to > before)
-                growing_write(&g, before, to);
-            growing_check(&g, 0, to);
-            growing_check_handles(&g, growing_record(&g)->padded, growing_record(&g)->chunk_count);
+            bool backs = random_below(&random, 2);
+            uint32_t count = choose_spans(&random, places, !backs, spans);
+            if (count && backs)
+                CHECK_OK(g.table->page_back(g.cuda, &g.page, spans, count));
+            else if (count)
+                g.table->page_unback(g.cuda, &g.page, spans, count);
+            for (uint32_t k = 0; backs && k < count; k++)
+                growing_write(&g, spans[k].offset, spans[k].offset + spans[k].size);
+            check_places(&g, places);
         }
         growing_end(&g);
     }

@@ -159,7 +159,7 @@ GROWING_UNIT_ON(cuda_not_ready, a_growth_succeeds_when_the_driver_is_ready_or_ch
     CHECK_EQ(g->fc->usage_of(0).bytes, 2 * MIB);
     g->fc->busy(5);
     CHECK_OK(growing_resize(g, 8 * MIB));
-    growing_check_handles(g, 8 * MIB, 2);
+    growing_check_handles(g, 8 * MIB, 4);
     growing_check(g, 0, 2 * MIB);
 }
 
@@ -187,7 +187,7 @@ GROWING_UNIT(cuda_not_ready, a_growth_that_waits_holds_no_lock)
     growth of = {.g = g};
     qi_atomic_init_u32(&of.is_done, 0);
     growing_begin(g, NULL, 2 * MIB, 16 * MIB);
-    pthread_mutex_t *mutex = &growing_record(g)->elastic->resize_mutex;
+    pthread_mutex_t *mutex = &growing_record(g)->elastic->mutex;
     g->fc->busy(FOREVER);
     CHECK_EQ(pthread_create(&thread, NULL, grow, &of), 0);
     while (g->fc->calls("cuMemSetAccess") < 5 && !qi_atomic_load_acquire_u32(&of.is_done))

@@ -121,7 +121,9 @@ UNIT(host, a_profile_is_posed_as_it_stands)
     CHECK_EQ(info.kinds[0].heap, 1);
     CHECK_EQ(info.kinds[1].flags, given.kinds[1].flags);
     CHECK_EQ(info.limits.elastic_kinds, (UINT64_C(1) << info.kind_count) - 1);
+    CHECK_EQ(info.limits.elastic_granularity, 65536); /* that of its pages */
     info.limits.elastic_kinds = 0; /* the capability of the backend, whatever it poses as */
+    info.limits.elastic_granularity = 0;
     CHECK(same_limits(&info.limits, &given.limits));
     end(device, NULL);
 }

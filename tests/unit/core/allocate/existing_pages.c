@@ -121,7 +121,7 @@ UNIT_PREPARED(existing_pages, a_contiguous_memory_does_not_grow, f)
     ALLOCATE(f, .size = PAGE / 2, EXISTING);
     REFUSE(f, .size = 1);
     CHECK_EQ(f->fake.page_bytes, PAGE);
-    CHECK_EQ(f->fake.calls[FAKE_PAGE_RESIZE], 0);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_BACK], 0);
 }
 
 CASE(a_batch_is_placed_whole_or_refused, (quire_memory_options){0})

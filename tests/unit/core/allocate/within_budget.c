@@ -77,7 +77,7 @@ UNIT_PREPARED(within_budget, a_contiguous_memory_does_not_grow_beyond_the_budget
     ALLOCATE(b, .size = PAGE, WITHIN);
     ALLOCATE(b, .size = PAGE / 2, WITHIN);
     REFUSE(b, OVER, .size = 1000, WITHIN);
-    CHECK_EQ(b->fake.calls[FAKE_PAGE_RESIZE], 1);
+    CHECK_EQ(b->fake.calls[FAKE_PAGE_BACK], 1);
     ALLOCATE(b, .size = 1000);
     CHECK_EQ(over(b), 1);
 }

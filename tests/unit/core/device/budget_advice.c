@@ -86,7 +86,7 @@ UNIT(budget_advice, a_contiguous_memory_grows_beyond_the_budget)
         CHECK_EQ(budget_of(&b, 0).reserved, PAGE + PAGE / 2);
         if (is_strict) {
             REFUSE(&b, OVER, .size = 1000);
-            CHECK_EQ(b.fake.calls[FAKE_PAGE_RESIZE], 1);
+            CHECK_EQ(b.fake.calls[FAKE_PAGE_BACK], 1);
             CHECK_FAILS(quire_memory_preallocate(b.memory, 4 * PAGE), OVER);
         } else {
             ALLOCATE(&b, .size = 1000);

@@ -23,9 +23,9 @@ CASE(the_free_end_and_the_growth_serve_one_request)
     CHECK_EQ(second.address, first.address + 40 * KIB);
     expect_page(f, 2 * PAGE);
     CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 1);
-    CHECK_EQ(f->fake.calls[FAKE_PAGE_RESIZE], 1);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_BACK], 1);
     ALLOCATE(f, .size = 48 * KIB);
-    CHECK_EQ(f->fake.calls[FAKE_PAGE_RESIZE], 1);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_BACK], 1);
 }
 
 CASE(it_grows_as_much_as_a_large_request_needs)
@@ -204,9 +204,9 @@ CASE(preallocated_bytes_are_at_its_end)
     CHECK_EQ(f->fake.page_bytes,
              310 * KIB); /* the rest of its free end was released for the other page */
     CHECK_OK(quire_free(f->memory, other));
-    uint64_t resizes = f->fake.calls[FAKE_PAGE_RESIZE];
+    uint64_t resizes = f->fake.calls[FAKE_PAGE_BACK];
     ALLOCATE(f, .size = 280 * KIB);
-    CHECK_EQ(f->fake.calls[FAKE_PAGE_RESIZE], resizes);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_BACK], resizes);
     CHECK_OK(quire_memory_trim(f->memory, 0, NULL));
     CHECK_EQ(stats_of(f).reserved_bytes, 300 * KIB);
 }

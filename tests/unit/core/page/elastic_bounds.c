@@ -49,7 +49,7 @@ CASE(the_page_does_not_grow_if_the_request_fits)
     CHECK_EQ(ask(f, 24 * KIB - 1, 1, QI_ELASTIC_NONE), PAGE);
     CHECK_EQ(ask(f, 24 * KIB, 1, QI_ELASTIC_NONE), PAGE);
     CHECK_EQ(ask(f, 16 * KIB, 16 * KIB, QI_ELASTIC_NONE), PAGE); /* from offset 48 KiB on */
-    CHECK_EQ(f->fake.calls[FAKE_PAGE_RESIZE], 0);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_BACK], 0);
     CHECK_EQ(ask(f, 24 * KIB + 1, 1, QI_ELASTIC_DONE), 2 * PAGE);
 }
 
@@ -58,7 +58,7 @@ CASE(the_page_grows_if_the_aligned_request_does_not_fit)
     fixture_open(f, &contiguous);
     ALLOCATE(f, .size = 40 * KIB);
     CHECK_EQ(ask(f, 16 * KIB + 1, 16 * KIB, QI_ELASTIC_DONE), 2 * PAGE);
-    CHECK_EQ(f->fake.calls[FAKE_PAGE_RESIZE], 1);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_BACK], 1);
 }
 
 /* Sizes and alignments whose end exceeds 64 bits. */
@@ -71,7 +71,7 @@ CASE(the_page_does_not_grow_for_sizes_that_overflow)
         CHECK_EQ(grow_for(f, sizes[i], 1, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY), QI_ELASTIC_NONE);
         CHECK_HAS(quire_last_error(), "and can grow to 1 MiB");
     }
-    CHECK_EQ(f->fake.calls[FAKE_PAGE_RESIZE], 0);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_BACK], 0);
     CHECK_EQ(fixture_stats(f).reserved_bytes, PAGE);
     CHECK_EQ(ask(f, 24 * KIB + 1, 1, QI_ELASTIC_DONE), 2 * PAGE); /* growth is possible */
 }

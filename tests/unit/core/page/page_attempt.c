@@ -57,10 +57,10 @@ UNIT_PREPARED(page_attempt, a_full_heap_costs_one_growth_for_each_request, f)
                         .contiguous = true, .address_space = 64 * MIB, .pages.page_size = 4 * MIB});
     ALLOCATE(f, .size = 4 * MIB);
     CHECK_FAILS(try_size(f, 4096), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-    CHECK_EQ(f->fake.calls[FAKE_PAGE_RESIZE], 11); /* by 4 MiB, 2 MiB, ... 4 KiB */
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_BACK], 11); /* by 4 MiB, 2 MiB, ... 4 KiB */
     for (int i = 1; i < REQUESTS; i++)
         CHECK_FAILS(try_size(f, 4096), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
-    CHECK_EQ(f->fake.calls[FAKE_PAGE_RESIZE], 11 + REQUESTS - 1);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_BACK], 11 + REQUESTS - 1);
 }
 
 /* Pages that fit begin below the size that was refused. Each costs one refused call at most. */

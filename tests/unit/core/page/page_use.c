@@ -170,7 +170,7 @@ UNIT_PREPARED(page_use, a_contiguous_page_grows_by_the_same_sizes, f)
         reserved = now;
     }
     CHECK_EQ(fixture_stats(f).page_count, 1);
-    CHECK(f->fake.calls[FAKE_PAGE_RESIZE] <= 40);
+    CHECK(f->fake.calls[FAKE_PAGE_BACK] <= 40);
 }
 
 UNIT_PREPARED(page_use, a_contiguous_page_that_was_cut_counts_with_its_size, f)
