@@ -468,6 +468,8 @@ quire_result qi_cuda_describe(void *state, quire_device_info *info)
         .page_alignment = cuda->page_alignment,
         .buffer_alignment = QI_CUDA_ALIGNMENT,
         .image_row_alignment = cuda->capabilities.row_alignment,
+        .max_chunks = cuda->settings.max_chunks,
+        .elastic_rules = cuda->settings.elastic_rules,
     };
     for (uint32_t i = 0; i < cuda->kind_count; i++) {
         const qi_cuda_kind *kind = &cuda->kinds[i];

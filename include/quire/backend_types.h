@@ -56,8 +56,8 @@ typedef struct quire_page_request {
        of them. 0: the page keeps its size. Above 0 only for kinds in limits.elastic_kinds. */
     uint64_t max_size;
     /* Bytes that page_back and page_unback give and take at once; `size` and `max_size` are
-       multiples of it, and max_size is at most QUIRE_MAX_CHUNKS of them. A power of two, and a
-       multiple of limits.elastic_granularity. 0 if max_size is 0. */
+       multiples of it, and max_size is at most QUIRE_MAX_CHUNKS and limits.max_chunks of them. A
+       power of two, and a multiple of limits.elastic_granularity. 0 if max_size is 0. */
     uint64_t chunk;
     /* The page is for one allocation, which wants zeros. A backend that has them at less cost than
        fill_page, or in any case, provides them and sets quire_native_page.is_zero. */

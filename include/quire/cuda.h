@@ -121,7 +121,8 @@ typedef struct quire_cuda_settings {
     /*
      * Bytes of one allocation handle of the driver. A page of virtual memory management consists of
      * as many handles as it needs; the size is rounded up to the granularity. Creating a handle
-     * costs about the same for every size. 0: one handle per page.
+     * costs about the same for every size. 0: one handle per page. The handles of elastic pages
+     * have the chunk size of the memory instead.
      */
     uint64_t chunk_size;
     /* Maximum bytes of handles of released pages that quire keeps for the next page of the kind.
@@ -155,6 +156,11 @@ typedef struct quire_cuda_settings {
     bool reachable_peers;
     /* The pool of kind QUIRE_CUDA_POOL, which `kinds` must name; copied. NULL: all 0. */
     const quire_cuda_pool_options *pool;
+    /* Of a driver that offers CUDA's interface on top of another one: what that one demands, and
+       the number of allocation handles that a page may have. They become limits of the device. 0:
+       nothing, no limit, as with NVIDIA's driver. */
+    quire_elastic_rules elastic_rules;
+    uint64_t max_chunks;
     uint64_t unused[4]; /* must be zero */
 } quire_cuda_settings;
 

@@ -59,6 +59,14 @@ typedef struct quire_kind {
     uint32_t heap; /* index into quire_device_info.heaps */
 } quire_kind;
 
+/* What a driver demands of elastic pages: bits of quire_limits.elastic_rules. With one of them
+   contiguous memories are UNSUPPORTED. */
+typedef uint32_t quire_elastic_rules;
+/* Memory that a page loses returns to the driver only when the page is destroyed. */
+#define QUIRE_ELASTIC_KEEPS_MEMORY UINT32_C(1)
+/* Memory comes and goes only while no work runs on the device. */
+#define QUIRE_ELASTIC_NEEDS_IDLE UINT32_C(2)
+
 /* Constraints of the backend on pages and placements, in bytes. 0 means no constraint. */
 typedef struct quire_limits {
     uint64_t page_granularity;         /* page sizes are multiples of it; a power of two */
@@ -79,6 +87,10 @@ typedef struct quire_limits {
                                           quire_memory_options.contiguous needs */
     uint64_t elastic_granularity;      /* an elastic page gets and returns memory in multiples of
                                           it; a power of two. 0: page_granularity */
+    uint64_t max_chunks;               /* parts of its memory that an elastic page gets and returns
+                                          one by one, at most; quire makes them as large as that
+                                          requires. 0: no limit */
+    quire_elastic_rules elastic_rules; /* QUIRE_ELASTIC_...; 0: none */
     bool max_pages_is_advice;          /* more pages may exist: then the backend refuses, or not */
     uint64_t unused[4];
 } quire_limits;

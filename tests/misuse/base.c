@@ -240,6 +240,7 @@ static void tables(void)
     fake_offer_growth(&other), other.table.page_back = NULL, refuse_other(INVALID);
     fake_offer_growth(&other), other.table.page_unback = NULL, refuse_other(INVALID);
     fake_offer_growth(&other), other.info.limits.elastic_kinds = 0x10, refuse_other(INVALID);
+    fake_offer_growth(&other), other.info.limits.elastic_rules = 4, refuse_other(INVALID);
     other.info.limits.elastic_kinds = 1, refuse_other(INVALID); /* imported by which backend? */
 }
 

@@ -185,6 +185,11 @@ static quire_result check_elastic(const quire_backend *table, const quire_device
     if (kinds && !can_back)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "elastic_kinds is %x, and the backend cannot back pages", kinds);
+    const quire_elastic_rules known = QUIRE_ELASTIC_KEEPS_MEMORY | QUIRE_ELASTIC_NEEDS_IDLE;
+    if (info->limits.elastic_rules & ~known)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "elastic_rules has bits %x, which this version does not know",
+                            info->limits.elastic_rules & ~known);
     return QUIRE_SUCCESS;
 }
 

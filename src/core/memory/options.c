@@ -162,10 +162,29 @@ quire_result qi_memory_resolve_limit(const quire_device *device, uint32_t kind, 
 /* Elastic pages are backed in chunks: small ones, and no more than a page may have. */
 static void resolve_chunk(quire_memory *memory)
 {
-    const uint64_t least = (memory->address_space - 1) / QUIRE_MAX_CHUNKS;
-    memory->chunk = memory->device->info.limits.elastic_granularity;
-    while (memory->chunk <= least)
+    const quire_limits *limits = &memory->device->info.limits;
+    uint64_t most = QUIRE_MAX_CHUNKS;
+    if (limits->max_chunks && limits->max_chunks < most)
+        most = limits->max_chunks;
+    memory->chunk = limits->elastic_granularity;
+    while (memory->chunk <= (memory->address_space - 1) / most)
         memory->chunk *= 2;
+}
+
+/* UNSUPPORTED if the driver demands what would make an elastic page useless. */
+static quire_result check_rules(const quire_device_info *info)
+{
+    if (info->limits.elastic_rules & QUIRE_ELASTIC_KEEPS_MEMORY)
+        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
+                            "a contiguous memory: the driver of backend %s keeps the memory that a "
+                            "page loses until the page is destroyed (QUIRE_ELASTIC_KEEPS_MEMORY)",
+                            info->backend);
+    if (info->limits.elastic_rules & QUIRE_ELASTIC_NEEDS_IDLE)
+        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
+                            "a contiguous memory: pages of backend %s get and lose memory only "
+                            "while the device is idle (QUIRE_ELASTIC_NEEDS_IDLE)",
+                            info->backend);
+    return QUIRE_SUCCESS;
 }
 
 static quire_result resolve_address_space(const quire_memory_options *options, quire_memory *memory)
@@ -178,6 +197,9 @@ static quire_result resolve_address_space(const quire_memory_options *options, q
                             "a contiguous memory: pages of memory kind %" PRIu32
                             " of backend %s cannot grow",
                             memory->kind, info->backend);
+    quire_result result = check_rules(info);
+    if (result)
+        return result;
     memory->address_space = options->address_space;
     if (!memory->address_space)
         memory->address_space = info->heaps[info->kinds[memory->kind].heap].size;

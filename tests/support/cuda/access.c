@@ -6,7 +6,7 @@
 
 /* ---- checks ------------------------------------------------------------------------------- */
 
-/* Returns true if the range is one or more whole mappings. */
+/* Returns true if the range is one or more whole mappings; with ACCESS_ONE, if it is one. */
 static bool is_mapped(uint64_t base, uint64_t size)
 {
     uint64_t at = base;
@@ -17,6 +17,8 @@ static bool is_mapped(uint64_t base, uint64_t size)
         if (span->kind != FC_MAPPING || span->base != at)
             return false;
         at += span->size;
+        if (fc.options.flags & FC_ACCESS_ONE && span->size != size)
+            return false;
     }
     return at == base + size;
 }
@@ -114,6 +116,7 @@ qi_cu_result fc_MemSetAccess(qi_cu_ptr pointer, size_t size, const qi_cu_access_
         result = check_desc(&desc[i], pointer, size);
     FC_REFUSE_IF(is_inaccessible(fc_span_at(pointer)->memory), UNKNOWN);
     FC_REFUSE_IF(fc_is_busy(), NOT_READY);
+    fc_check_idle(FC_CALL_MemSetAccess);
     for (uint32_t i = fc_span_search(pointer);
          !result && i < fc.span_count && fc.spans[i]->base < pointer + size; i++)
         set(fc.spans[i], desc, count);

@@ -44,6 +44,14 @@
  * UNMAPS_ONE: cuMemUnmap of several mappings is INVALID_VALUE: the documentation asks for the range
  * that was mapped, and drivers accept several.
  *
+ * ACCESS_ONE: likewise cuMemSetAccess.
+ *
+ * KEEPS_MEMORY: memory that is unmapped and released counts until its addresses are freed, as with
+ * HIP (vllm-project/vllm #37533).
+ *
+ * NEEDS_IDLE: a change of mappings or access while work is not done adds a message, because devices
+ * exist on which it faults (ovg-project/kvcached #465).
+ *
  * CRASHES_AT_NODE: cuMemCreate of memory of a host node ends the process, as drivers from r560 on
  * do on some machines (NVIDIA/nccl #2106).
  *
@@ -56,6 +64,9 @@
 #define FC_UNSAFE_CALLS UINT32_C(0x80)
 #define FC_UNMAPS_ONE UINT32_C(0x100)
 #define FC_CRASHES_AT_NODE UINT32_C(0x200)
+#define FC_ACCESS_ONE UINT32_C(0x400)
+#define FC_KEEPS_MEMORY UINT32_C(0x800)
+#define FC_NEEDS_IDLE UINT32_C(0x1000)
 
 typedef struct fc_options {
     const fc_model *models[FC_MAX_DEVICES]; /* the devices, copied; empty means one "h200" */
@@ -64,6 +75,9 @@ typedef struct fc_options {
     uint32_t flags;                         /* FC_LATE, ... */
     /* per device: bit i is set if device i can access its memory as a peer */
     uint32_t peers[FC_MAX_DEVICES];
+    /* handles of physical memory at a time; 0: any number. With HIP each is a file descriptor
+       (ROCm/rocm-systems #10604). */
+    uint32_t max_handles;
     uint32_t numa_nodes; /* of the host, numbered from 0; 0 means one */
     uint32_t
         refused_nodes;    /* bit i: creating memory at node i is INVALID_VALUE, as in containers */

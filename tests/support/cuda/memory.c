@@ -128,6 +128,8 @@ qi_cu_result fc_MemCreate(qi_cu_handle *handle, size_t size, const qi_cu_allocat
     if (!result)
         result = fc_properties_check(prop);
     FC_REFUSE_IF(size % fc_granularity(prop, false), INVALID_VALUE);
+    FC_REFUSE_IF(fc.options.max_handles && fc.live[FC_MEMORY] >= fc.options.max_handles,
+                 OUT_OF_MEMORY);
     if (!result && fc.options.flags & FC_CRASHES_AT_NODE &&
         prop->location.type == QI_CU_MEM_LOCATION_TYPE_HOST_NUMA)
         raise(SIGSEGV);

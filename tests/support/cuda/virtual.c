@@ -55,8 +55,51 @@ static void add(uint64_t base, uint64_t size)
     fc.live[FC_RESERVATION]++;
 }
 
+/* Memory that was unmapped, with KEEPS_MEMORY: its addresses are not free yet. */
+typedef struct kept_memory {
+    uint64_t base;
+    fc_memory *memory;
+} kept_memory;
+
+static kept_memory *kept;
+static uint32_t kept_count, kept_room;
+
+/* Keeps what the mappings of a range use. */
+static void keep(uint64_t base, uint64_t size)
+{
+    for (uint32_t i = fc_span_search(base); i < fc.span_count && fc.spans[i]->base < base + size;
+         i++) {
+        if (kept_count == kept_room) {
+            kept_room = kept_room ? 2 * kept_room : 64;
+            kept = realloc(kept, kept_room * sizeof *kept);
+            if (!kept)
+                abort();
+        }
+        kept[kept_count++] = (kept_memory){fc.spans[i]->base, fc.spans[i]->memory};
+        fc.spans[i]->memory->uses++;
+    }
+}
+
+/* Gives up what was kept for a reservation. */
+static void give_up(const fc_reservation *reservation)
+{
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < kept_count; i++)
+        if (kept[i].base - reservation->base < reservation->size)
+            fc_memory_unuse(kept[i].memory);
+        else
+            kept[left++] = kept[i];
+    kept_count = left;
+    if (!left) {
+        free(kept);
+        kept = NULL;
+        kept_room = 0;
+    }
+}
+
 static void take_out(uint32_t at)
 {
+    give_up(&fc.reservations[at]);
     fc_addresses_give(fc.reservations[at].base, fc.reservations[at].size);
     fc.reservation_count--;
     memmove(&fc.reservations[at], &fc.reservations[at + 1],
@@ -108,6 +151,14 @@ qi_cu_result fc_MemAddressFree(qi_cu_ptr pointer, size_t size)
     return fc_leave(result);
 }
 
+/* ---- idle devices ------------------------------------------------------------------------- */
+
+void fc_check_idle(fc_call call)
+{
+    if (fc.options.flags & FC_NEEDS_IDLE && fc.pending)
+        fc_say("fc-not-idle", call, "work is not done");
+}
+
 /* ---- mapping ------------------------------------------------------------------------------ */
 
 static qi_cu_result map(uint64_t base, uint64_t size, fc_memory *memory)
@@ -146,6 +197,8 @@ qi_cu_result fc_MemMap(qi_cu_ptr pointer, size_t size, size_t offset, qi_cu_hand
     if (!result)
         result = check_mapping(pointer, size, offset, memory);
     if (!result)
+        fc_check_idle(FC_CALL_MemMap);
+    if (!result)
         result = map(pointer, size, memory);
     return fc_leave(result);
 }
@@ -174,6 +227,10 @@ qi_cu_result fc_MemUnmap(qi_cu_ptr pointer, size_t size)
     if (!result && fc_work_touches(pointer, size))
         fc_say("fc-in-use", FC_CALL_MemUnmap, "work that is not done uses 0x%" PRIx64, pointer);
     uint32_t at = fc_span_search(pointer);
+    if (!result)
+        fc_check_idle(FC_CALL_MemUnmap);
+    if (!result && fc.options.flags & FC_KEEPS_MEMORY)
+        keep(pointer, size);
     while (!result && at < fc.span_count && fc.spans[at]->base < pointer + size)
         fc_span_end(fc.spans[at]);
     return fc_leave(result);

@@ -13,6 +13,9 @@ typedef struct fc_reservation {
 /* The range lies in one reservation. */
 bool fc_is_reserved(uint64_t base, uint64_t size);
 
+/* Adds a message if the driver needs an idle device and work is not done. */
+void fc_check_idle(fc_call call);
+
 /* The reservation that the address lies in, or NULL. */
 fc_reservation *fc_reservation_at(uint64_t address);
 

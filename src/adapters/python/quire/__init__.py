@@ -23,8 +23,8 @@ from .array import Array
 from .cuda import CudaInfo, cuda_info, find_kind, open_cuda, wrap_context, wrap_stream
 from .device import Device, HostProfile, open_host
 from .dtypes import DType
-from .enums import (CudaPageKind, CudaWithout, Dedicated, Fit, Growth, HeapFlags, HostBacking, HostHugePages,
-                    LogLevel, MemoryFlags, Result, Usage)
+from .enums import (CudaPageKind, CudaWithout, Dedicated, ElasticRules, Fit, Growth, HeapFlags, HostBacking,
+                    HostHugePages, LogLevel, MemoryFlags, Result, Usage)
 from .errors import (BackendError, BadFileError, BusyError, CorruptedError, DeviceLostError, ForeignHandleError,
                      InvalidArgumentError, NoSpaceError, NotHostVisibleError, NotMappedError, NotPermittedError,
                      OutOfDeviceMemoryError, OutOfHostMemoryError, OutOfMemoryError, OutOfRangeError, OverBudgetError,
@@ -41,12 +41,12 @@ from .vulkan import open_vulkan
 __all__ = [
     "Allocation", "AllocationInfo", "Array", "BackendError", "BadFileError", "Budget", "Buffer", "BusyError",
     "CorruptedError", "CudaInfo", "CudaPageKind", "CudaWithout", "DType", "Dedicated", "Device", "DeviceInfo",
-    "DeviceLostError", "DeviceStatistics", "Fit", "FitOptions", "ForeignHandleError", "Fragmentation", "Growth",
-    "Heap", "HeapFlags", "HostBacking", "HostHugePages", "HostProfile", "InvalidArgumentError", "Kind", "Limits",
-    "LogLevel", "Memory", "MemoryFlags", "NameUsage", "NoSpaceError", "NotHostVisibleError", "NotMappedError",
-    "NotPermittedError", "OutOfDeviceMemoryError", "OutOfHostMemoryError", "OutOfMemory", "OutOfMemoryError",
-    "OutOfRangeError", "OverBudgetError", "OverlapError", "PageInfo", "PagePolicy", "Point", "QuireError", "Range",
-    "Recorder", "ReplayReport", "Result", "Scope", "StaleHandleError", "Statistics", "Stream",
+    "DeviceLostError", "DeviceStatistics", "ElasticRules", "Fit", "FitOptions", "ForeignHandleError", "Fragmentation",
+    "Growth", "Heap", "HeapFlags", "HostBacking", "HostHugePages", "HostProfile", "InvalidArgumentError", "Kind",
+    "Limits", "LogLevel", "Memory", "MemoryFlags", "NameUsage", "NoSpaceError", "NotHostVisibleError",
+    "NotMappedError", "NotPermittedError", "OutOfDeviceMemoryError", "OutOfHostMemoryError", "OutOfMemory",
+    "OutOfMemoryError", "OutOfRangeError", "OverBudgetError", "OverlapError", "PageInfo", "PagePolicy", "Point",
+    "QuireError", "Range", "Recorder", "ReplayReport", "Result", "Scope", "StaleHandleError", "Statistics", "Stream",
     "TooManyAllocationsError", "TooManyPagesError", "Trace", "TraceInfo", "UnsupportedError", "Usage",
     "WrongStateError", "cuda_info", "find_kind", "open_cuda", "open_host", "open_vulkan", "read_trace", "record",
     "wrap_context", "wrap_stream",

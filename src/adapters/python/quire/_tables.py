@@ -29,7 +29,8 @@ class quire_limits(Structure):
         ("usual_page", c_uint64), ("max_buffer", c_uint64), ("max_pages", c_uint64),
         ("buffer_image_granularity", c_uint64), ("non_coherent_atom", c_uint64), ("buffer_alignment", c_uint64),
         ("image_row_alignment", c_uint64), ("elastic_kinds", c_uint64), ("elastic_granularity", c_uint64),
-        ("max_pages_is_advice", c_bool), ("unused", c_uint64 * 4)]
+        ("max_chunks", c_uint64), ("elastic_rules", c_uint32), ("max_pages_is_advice", c_bool),
+        ("unused", c_uint64 * 4)]
 
 
 class quire_device_info(Structure):
@@ -324,7 +325,7 @@ class quire_cuda_settings(Structure):
         ("chunk_size", c_uint64), ("kept_bytes", c_uint64), ("peers", POINTER(c_int32)), ("peer_count", c_uint32),
         ("recommended_granularity", c_bool), ("hardware_decompression", c_bool), ("wait_before_release", c_bool),
         ("without", c_uint32), ("reachable_peers", c_bool), ("pool", POINTER(quire_cuda_pool_options)),
-        ("unused", c_uint64 * 4)]
+        ("elastic_rules", c_uint32), ("max_chunks", c_uint64), ("unused", c_uint64 * 4)]
 
 
 class quire_cuda_options(Structure):

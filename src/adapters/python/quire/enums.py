@@ -62,6 +62,13 @@ class HeapFlags(enum.IntFlag):
     MULTI_INSTANCE = 0x02
 
 
+class ElasticRules(enum.IntFlag):
+    """What a driver demands of elastic pages."""
+
+    KEEPS_MEMORY = 0x01
+    NEEDS_IDLE = 0x02
+
+
 class Fit(enum.IntEnum):
     """The algorithm that places allocations in pages."""
 

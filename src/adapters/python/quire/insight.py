@@ -5,7 +5,7 @@ from typing import Tuple
 
 from . import _tables as tables
 from ._records import converted, read
-from .enums import HeapFlags, MemoryFlags
+from .enums import ElasticRules, HeapFlags, MemoryFlags
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,6 +114,8 @@ class Limits:
     image_row_alignment: int
     elastic_kinds: int  #: bit i: pages of kind i can be elastic
     elastic_granularity: int  #: bytes that an elastic page gets or returns at least
+    max_chunks: int  #: of an elastic page; 0: no limit
+    elastic_rules: ElasticRules = converted(ElasticRules)
     max_pages_is_advice: bool = False  #: more pages may exist
 
 

@@ -26,6 +26,7 @@ ENUMS = {
     enums.LogLevel: ("QUIRE_LOG_", ()),
     enums.MemoryFlags: ("QUIRE_", ()),
     enums.HeapFlags: ("QUIRE_HEAP_", ()),
+    enums.ElasticRules: ("QUIRE_ELASTIC_", ()),
     enums.Fit: ("QUIRE_FIT_", ()),
     enums.Dedicated: ("QUIRE_DEDICATED_", ()),
     enums.Growth: ("QUIRE_GROWTH_", ()),
@@ -42,7 +43,7 @@ LISTS = {enums.LogLevel: "quire_log_level", enums.Fit: "quire_fit", enums.Dedica
 CONSTANTS = {f"QUIRE_{name}": value for name, value in vars(_tables).items() if isinstance(value, int)}
 INTEGERS = {"uint64_t": ctypes.c_uint64, "int64_t": ctypes.c_int64, "uint32_t": ctypes.c_uint32,
             "int32_t": ctypes.c_int32, "size_t": ctypes.c_size_t, "bool": ctypes.c_bool, "quire_result": ctypes.c_int,
-            "quire_memory_flags": ctypes.c_uint32, "quire_cuda_page_kind": ctypes.c_int, "void": None}
+            "quire_memory_flags": ctypes.c_uint32, "quire_elastic_rules": ctypes.c_uint32, "quire_cuda_page_kind": ctypes.c_int, "void": None}
 OPAQUE = ("quire_device", "quire_memory", "quire_stream", "quire_recorder", "quire_trace", "void")
 
 
@@ -162,11 +163,11 @@ class Abi(unittest.TestCase):
         for kind, name in LISTS.items():
             body = re.search(r"typedef enum " + name + r" \{(.*?)\}", everything, re.S)[1]
             self.assertEqual(re.findall(r"QUIRE_\w+", body), [c_name(kind, member) for member in kind])
-        for kind in (enums.HeapFlags, enums.Usage):
+        for kind in (enums.HeapFlags, enums.ElasticRules, enums.Usage):
             prefix, left_out = ENUMS[kind]
             names = re.findall(r"#define (" + prefix + r"\w+) UINT32_C", everything)
             self.assertEqual(names, [c_name(kind, member) for member in kind] + [prefix + name for name in left_out])
-        flags = re.findall(r"#define (QUIRE_(?!HEAP)\w+) UINT32_C", text_of("device.h"))
+        flags = re.findall(r"#define (QUIRE_(?!HEAP|ELASTIC)\w+) UINT32_C", text_of("device.h"))
         self.assertEqual(flags, [c_name(enums.MemoryFlags, member) for member in enums.MemoryFlags])
 
     def test_functions(self):

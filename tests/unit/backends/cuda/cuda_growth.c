@@ -285,6 +285,56 @@ UNIT(cuda_growth, spans_come_and_go_at_random)
     }
 }
 
+/* ---- the rules of other drivers ------------------------------------------------------------- */
+
+static quire_result create(cuda_bench *b, uint64_t address_space, quire_memory **memory)
+{
+    const quire_memory_options options = {
+        .contiguous = true, .address_space = address_space, .pages.page_size = 2 * MIB};
+    return quire_memory_create(b->device, &options, memory);
+}
+
+/* A driver that keeps memory, or needs an idle device, makes no contiguous memory. */
+UNIT_EACH(cuda_growth, rules_that_a_page_cannot_keep_are_refused_by_name, cuda_bench, b, i, 0, 2,
+          (void)b, cuda_bench_end)
+{
+    static const quire_elastic_rules rules[] = {QUIRE_ELASTIC_KEEPS_MEMORY,
+                                                QUIRE_ELASTIC_NEEDS_IDLE};
+    static const uint32_t flags[] = {FC_KEEPS_MEMORY, FC_NEEDS_IDLE | FC_LATE};
+    static const char *const names[] = {"QUIRE_ELASTIC_KEEPS_MEMORY", "QUIRE_ELASTIC_NEEDS_IDLE"};
+    const fc_options driver = cuda_bench_options(NULL, flags[i]);
+    quire_memory *memory = NULL;
+    quire_device_info info;
+    cuda_bench_begin(b, &driver);
+    CHECK(cuda_bench_open(b, &(quire_cuda_settings){.elastic_rules = rules[i]}));
+    CHECK_OK(quire_device_get_info(b->device, &info));
+    CHECK_EQ(info.limits.elastic_rules, rules[i]);
+    CHECK_FAILS(create(b, 64 * MIB, &memory), UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), names[i]);
+    memory = cuda_bench_memory(b, QUIRE_CUDA_DEVICE, NULL); /* pages are no problem */
+    CHECK_OK(quire_free(memory, cuda_bench_allocate(memory, MIB)));
+    CHECK_OK(quire_memory_trim(memory, 0, NULL));
+    CHECK_EQ(b->fc->usage_of(0).bytes, 0);
+    CHECK_EQ(b->fc->message_count(), 0);
+}
+
+/* Handles are few: the chunks are so large that they suffice for all addresses. */
+UNIT_ON(cuda_growth, chunks_are_no_more_than_there_are_handles, cuda_bench, b, (void)b,
+        cuda_bench_end)
+{
+    fc_options driver = cuda_bench_options(NULL, FC_UNMAPS_ONE | FC_ACCESS_ONE);
+    quire_memory *memory = NULL;
+    driver.max_handles = 8;
+    cuda_bench_begin(b, &driver);
+    CHECK(cuda_bench_open(b, &(quire_cuda_settings){.max_chunks = 8}));
+    CHECK_OK(create(b, 64 * MIB, &memory));
+    for (int i = 0; i < 8; i++)
+        CHECK_EQ(cuda_bench_range(memory, cuda_bench_allocate(memory, 8 * MIB)).chunk_size,
+                 8 * MIB);
+    CHECK_EQ(b->fc->live(FC_MEMORY), 8);
+    quire_memory_destroy_all(&memory);
+}
+
 /* ---- access --------------------------------------------------------------------------------- */
 
 /* Devices 0 and 1 can access each other. */

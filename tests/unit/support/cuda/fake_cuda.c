@@ -179,6 +179,60 @@ CASE(one_mapping_is_unmapped_at_a_time_and_fresh_memory_holds_garbage,
     fc_unmapped(read, FC_PIECE, handle);
 }
 
+CASE(access_is_set_for_one_mapping_at_a_time,
+     fc_fixture_open(&(fc_options){.flags = FC_ACCESS_ONE}))
+{
+    qi_cu_handle handle = fc_make(FC_PIECE);
+    qi_cu_ptr pair = fc_reserve(2 * FC_PIECE);
+    const qi_cu_access_desc desc = {.location = {QI_CU_MEM_LOCATION_TYPE_DEVICE, 0},
+                                    .flags = QI_CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    for (uint64_t i = 0; i < 2; i++)
+        CHECK_CU(cu.MemMap(pair + i * FC_PIECE, FC_PIECE, 0, handle, 0));
+    CHECK_CODE(cu.MemSetAccess(pair, 2 * FC_PIECE, &desc, 1), INVALID_VALUE);
+    for (uint64_t i = 0; i < 2; i++)
+        CHECK_CU(cu.MemSetAccess(pair + i * FC_PIECE, FC_PIECE, &desc, 1));
+    CHECK_CU(cu.MemUnmap(pair, 2 * FC_PIECE));
+    CHECK_CU(cu.MemAddressFree(pair, 2 * FC_PIECE));
+    CHECK_CU(cu.MemRelease(handle));
+}
+
+CASE(memory_returns_with_its_addresses, fc_fixture_open(&(fc_options){.flags = FC_KEEPS_MEMORY}))
+{
+    qi_cu_handle handle;
+    qi_cu_ptr at = fc_mapped(FC_PIECE, &handle);
+    CHECK_CU(cu.MemUnmap(at, FC_PIECE));
+    CHECK_CU(cu.MemRelease(handle));
+    CHECK_EQ(fc_usage_of(0).bytes, FC_PIECE);
+    CHECK_CU(cu.MemAddressFree(at, FC_PIECE));
+    CHECK_EQ(fc_usage_of(0).bytes, 0);
+}
+
+CASE(a_handle_more_than_there_are_descriptors, fc_fixture_open(&(fc_options){.max_handles = 2}))
+{
+    const qi_cu_allocation_prop prop = fc_on_device(0);
+    qi_cu_handle first = fc_make(FC_PIECE), second = fc_make(FC_PIECE), third = 0;
+    CHECK_CODE(cu.MemCreate(&third, FC_PIECE, &prop, 0), OUT_OF_MEMORY);
+    CHECK_CU(cu.MemRelease(first));
+    CHECK_CU(cu.MemCreate(&third, FC_PIECE, &prop, 0));
+    CHECK_CU(cu.MemRelease(second));
+    CHECK_CU(cu.MemRelease(third));
+}
+
+CASE(mappings_change_beside_work, fc_fixture_open(&(fc_options){.flags = FC_NEEDS_IDLE | FC_LATE}))
+{
+    qi_cu_handle handle, worked;
+    qi_cu_ptr at = fc_mapped(FC_PIECE, &handle), work = fc_mapped(FC_PIECE, &worked);
+    CHECK_EQ(fc_message_count(), 0);
+    CHECK_CU(cu.MemsetD8Async(work, 1, 100, NULL));
+    CHECK_CU(cu.MemUnmap(at, FC_PIECE));
+    CHECK_HAS(fc_message(0), "fc-not-idle: cuMemUnmap");
+    fc_forget();
+    CHECK_CU(cu.CtxSynchronize());
+    CHECK_CU(cu.MemAddressFree(at, FC_PIECE));
+    CHECK_CU(cu.MemRelease(handle));
+    fc_unmapped(work, FC_PIECE, worked);
+}
+
 UNIT(fake_cuda, a_device_has_so_much_and_not_more)
 {
     size_t free_bytes, total;
