@@ -20,7 +20,7 @@
 #include "src/core/deferred/deferred_reuse.h"
 #include "src/core/device/policy.h"
 #include "src/core/find/addresses.h"
-#include "src/core/page/backing.h"
+#include "src/core/page/contiguous.h"
 #include "src/core/page/empty.h"
 #include "src/core/page/life.h"
 #include "src/core/page/map.h"
@@ -369,19 +369,19 @@ static void note_progress(climb *c)
 }
 
 /*
- * Grows the elastic page. Several threads may grow it in turn: each searches again after another
+ * Grows the contiguous page. Several threads may grow it in turn: each searches again after another
  * one's growth. Returns NO_SPACE if the page cannot grow for the request, which a new page may
  * serve then.
  */
 static quire_result grow(climb *c)
 {
-    qi_elastic_result grown = QI_ELASTIC_AWAITED;
+    qi_contiguous_result grown = QI_CONTIGUOUS_AWAITED;
     quire_result result = QUIRE_ERROR_NO_SPACE;
     give_back(c);
-    while (result == QUIRE_ERROR_NO_SPACE && qi_elastic_page(c->shard) &&
-           grown != QI_ELASTIC_NONE) {
-        result =
-            qi_elastic_grow_for(c->shard, c->range.size, c->range.alignment, &grown, &c->progress);
+    while (result == QUIRE_ERROR_NO_SPACE && qi_contiguous_page(c->shard) &&
+           grown != QI_CONTIGUOUS_NONE) {
+        result = qi_contiguous_grow_for(c->shard, c->range.size, c->range.alignment, &grown,
+                                        &c->progress);
         if (!result)
             result = place_in_made(c);
     }
@@ -436,12 +436,12 @@ static quire_result make_room_in_heap(climb *c)
     return QUIRE_SUCCESS;
 }
 
-/* Grows the elastic page, or makes a page. After a refused growth a new page would be refused as
+/* Grows the contiguous page, or makes a page. After a refused growth a new page would be refused as
    well. */
 static verdict make_or_grow(climb *c)
 {
     quire_result result = QUIRE_ERROR_NO_SPACE;
-    if (!c->dedicated && qi_elastic_page(c->shard))
+    if (!c->dedicated && qi_contiguous_page(c->shard))
         result = grow(c);
     if (result == QUIRE_ERROR_NO_SPACE) {
         result = c->progress.may_exceed ? QUIRE_SUCCESS : make_room_in_heap(c);

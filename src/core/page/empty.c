@@ -8,7 +8,7 @@
 #include "src/base/result.h"
 #include "src/base/system.h"
 #include "src/base/thread.h"
-#include "src/core/page/backing.h"
+#include "src/core/page/contiguous.h"
 #include "src/core/page/life.h"
 #include "src/core/page/range.h"
 #include "src/core/page/sizes.h"
@@ -404,13 +404,13 @@ static qi_page *take_highest(quire_memory *memory, uint64_t target, qi_page *lea
     return leaving;
 }
 
-/* Requires the locks of all shards. Cuts the free ends of elastic pages down to `target` bytes. */
+/* Requires the locks of all shards. Cuts the free ends of contiguous pages to `target` bytes. */
 static qi_page *cut_ends(quire_memory *memory, uint64_t target, qi_page *leaving)
 {
     uint64_t empty = empty_bytes(memory);
     for (uint32_t i = 0; i < qi_shard_count(memory); i++)
         leaving =
-            qi_elastic_shrink(memory->shards[i], target > empty ? target - empty : 0, leaving);
+            qi_contiguous_shrink(memory->shards[i], target > empty ? target - empty : 0, leaving);
     return leaving;
 }
 
@@ -437,7 +437,7 @@ uint64_t qi_memory_trim(quire_memory *memory, uint64_t target)
 
 /*
  * Page numbers decide the order here as in a trim. If the empty pages are not enough, the free ends
- * of elastic pages follow. Pages with allocations stay, and no further page is granted.
+ * of contiguous pages follow. Pages with allocations stay, and no further page is granted.
  */
 void qi_memory_set_limit(quire_memory *memory, uint64_t bytes)
 {
@@ -458,13 +458,13 @@ void qi_memory_set_limit(quire_memory *memory, uint64_t bytes)
 
 /*
  * Requires the shard's lock. Releases and reacquires it. Makes a page of the policy's size, or
- * grows the elastic page.
+ * grows the contiguous page.
  */
 static quire_result add(qi_shard *shard, qi_page_progress *progress)
 {
-    qi_elastic_result outcome;
-    if (qi_elastic_page(shard))
-        return qi_elastic_grow(shard, &outcome, progress);
+    qi_contiguous_result outcome;
+    if (qi_contiguous_page(shard))
+        return qi_contiguous_grow(shard, &outcome, progress);
     qi_page *page = NULL;
     uint64_t needed = 0;
     quire_result result = qi_page_needed_size(shard, 1, 1, false, &needed);
@@ -584,7 +584,7 @@ static bool is_device_full(const qi_shard *shard, quire_result refusal, uint64_t
                            bool dedicated)
 {
     quire_memory *memory = shard->memory;
-    const qi_page *elastic = dedicated ? NULL : qi_elastic_page(shard);
+    const qi_page *elastic = dedicated ? NULL : qi_contiguous_page(shard);
     if (elastic && elastic->native.native.size - elastic->native.bytes < needed)
         return false;
     if (refusal == QUIRE_ERROR_TOO_MANY_PAGES) {

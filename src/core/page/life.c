@@ -9,7 +9,7 @@
 #include "src/base/thread.h"
 #include "src/core/device/policy.h"
 #include "src/core/find/addresses.h"
-#include "src/core/page/backing.h"
+#include "src/core/page/contiguous.h"
 #include "src/core/page/empty.h"
 #include "src/core/page/sizes.h"
 #include "src/core/state/event.h"
@@ -436,7 +436,7 @@ static qi_page *end_cuts(quire_memory *memory, qi_page *list, uint64_t *bytes,
         *link = page->next;
         events->cut =
             (qi_page_change){.size = page->native.bytes, .number = page->number, .grown = true};
-        *bytes += qi_elastic_shrink_finish(memory, page);
+        *bytes += qi_contiguous_shrink_finish(memory, page);
     }
     return list;
 }
@@ -535,7 +535,7 @@ static quire_result create(quire_memory *memory, qi_page *page, const qi_page_pl
         .description = tie.native ? NULL : tie.description,
         .priority = memory->priority,
         .extra = memory->extra,
-        .max_size = qi_elastic_max_size(page->shard, page->wanted, page->dedicated),
+        .max_size = qi_contiguous_max_size(page->shard, page->wanted, page->dedicated),
         .zero = page->dedicated && progress->zero,
     };
     request.chunk = request.max_size ? qi_page_unit(memory) : 0;
@@ -635,7 +635,7 @@ void qi_page_give_back_before(qi_shard *shard, uint64_t needed, qi_page_events *
     bool others = qi_shard_count(memory) > 1 && (memory->policy.retention_nanoseconds ||
                                                  qi_retention_is_default(&memory->policy));
     qi_page *leaving = qi_empty_pages_take_oldest(shard, needed, QI_EMPTY_PAGES_PER_CALL, NULL);
-    leaving = qi_elastic_shrink(shard, 0, leaving);
+    leaving = qi_contiguous_shrink(shard, 0, leaving);
     if (!leaving && !others)
         return;
     qi_lock_release(&shard->lock);
@@ -784,7 +784,7 @@ bool qi_page_wait_for_change(qi_shard *shard, quire_result refusal, qi_page_wait
     bool has_changed = pages->changes != wait->changes;
     if (!wait->turn || wait->as_of != wait->changes)
         *wait = (qi_page_wait){wait->changes, pages->turns, wait->changes};
-    bool waits = pages->leaving || pages->moving || qi_elastic_is_shrinking(shard) ||
+    bool waits = pages->leaving || pages->moving || qi_contiguous_is_shrinking(shard) ||
                  (is_full && pages->being_made) || has_page_begun_by(pages, wait->turn);
     if (waits && !has_changed)
         qi_lock_wait(&pages->lock, &shard->lock);

@@ -74,8 +74,8 @@ struct qi_page {
        allocations, so that the page stays */
     uint32_t objects;
     bool dedicated;
-    bool tied;     /* to an object: see qi_tie */
-    bool resizing; /* a thread moves its end (page/backing.h); protected by the lock of qi_pages */
+    bool tied;        /* to an object: see qi_tie */
+    bool resizing;    /* a thread changes its bytes; protected by the lock of qi_pages */
     bool over_budget; /* its creation or last growth exceeded the backend's budget */
     bool fresh;       /* a dedicated page that the backend made with zeros for its allocation */
     qi_page_phase phase;

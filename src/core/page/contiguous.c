@@ -1,8 +1,8 @@
 /*
- * backing.c - the thread that marks the page as `resizing` alone moves its end, and holds no lock
- * during the backend's call.
+ * contiguous.c - the thread that marks the page as `resizing` alone moves its end, and holds no
+ * lock during the backend's call.
  */
-#include "src/core/page/backing.h"
+#include "src/core/page/contiguous.h"
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
@@ -21,7 +21,7 @@
  * `resizing`, because a thread that waits for the end to stop moving sleeps on that lock.
  */
 
-qi_page *qi_elastic_page(const qi_shard *shard)
+qi_page *qi_contiguous_page(const qi_shard *shard)
 {
     if (!shard->memory->address_space || !shard->shared)
         return NULL;
@@ -30,7 +30,7 @@ qi_page *qi_elastic_page(const qi_shard *shard)
 
 /* The least of: the memory's address space, the largest page of the device, the rest of the
    line. */
-uint64_t qi_elastic_max_size(const qi_shard *shard, uint64_t size, bool dedicated)
+uint64_t qi_contiguous_max_size(const qi_shard *shard, uint64_t size, bool dedicated)
 {
     const quire_memory *memory = shard->memory;
     const quire_device_info *info = &memory->device->info;
@@ -109,13 +109,13 @@ static void set_size(qi_page *page, uint64_t size)
     qi_lock_release(&pages->lock);
 }
 
-bool qi_elastic_is_shrinking(const qi_shard *shard)
+bool qi_contiguous_is_shrinking(const qi_shard *shard)
 {
-    const qi_page *page = qi_elastic_page(shard);
+    const qi_page *page = qi_contiguous_page(shard);
     return page && page->cut_from;
 }
 
-uint64_t qi_elastic_shrink_finish(quire_memory *memory, qi_page *page)
+uint64_t qi_contiguous_shrink_finish(quire_memory *memory, qi_page *page)
 {
     const quire_span cut = {page->native.extent, page->cut_from - page->native.extent};
     qi_device_page_unback(memory->device, &memory->calls, &memory->account, &page->native, &cut, 1);
@@ -237,12 +237,12 @@ static quire_result grow(qi_page *page, uint64_t needed, qi_page_progress *progr
     return result;
 }
 
-quire_result qi_elastic_grow_for(qi_shard *shard, uint64_t size, uint64_t alignment,
-                                 qi_elastic_result *outcome, qi_page_progress *progress)
+quire_result qi_contiguous_grow_for(qi_shard *shard, uint64_t size, uint64_t alignment,
+                                    qi_contiguous_result *outcome, qi_page_progress *progress)
 {
-    qi_page *page = qi_elastic_page(shard);
+    qi_page *page = qi_contiguous_page(shard);
     uint64_t needed = 0;
-    *outcome = QI_ELASTIC_NONE;
+    *outcome = QI_CONTIGUOUS_NONE;
     if (!page)
         return QUIRE_SUCCESS;
     if (!begin_move(page)) {
@@ -250,28 +250,28 @@ quire_result qi_elastic_grow_for(qi_shard *shard, uint64_t size, uint64_t alignm
             return qi_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
                            "a call from inside a backend's function does not wait for the page");
         wait_for_move(shard, page);
-        *outcome = QI_ELASTIC_AWAITED;
+        *outcome = QI_CONTIGUOUS_AWAITED;
         return QUIRE_SUCCESS;
     }
     quire_result result = needed_size(page, size, alignment, &needed);
     if (!result && needed) {
         result = grow(page, needed, progress);
-        *outcome = result ? QI_ELASTIC_NONE : QI_ELASTIC_DONE;
+        *outcome = result ? QI_CONTIGUOUS_NONE : QI_CONTIGUOUS_DONE;
         if (!result) {
             progress->events.made = qi_page_made(page);
             progress->events.made.grown = true;
         }
     }
-    end_move(page, *outcome == QI_ELASTIC_DONE);
+    end_move(page, *outcome == QI_CONTIGUOUS_DONE);
     return result;
 }
 
-quire_result qi_elastic_grow(qi_shard *shard, qi_elastic_result *outcome,
-                             qi_page_progress *progress)
+quire_result qi_contiguous_grow(qi_shard *shard, qi_contiguous_result *outcome,
+                                qi_page_progress *progress)
 {
-    const qi_page *page = qi_elastic_page(shard);
+    const qi_page *page = qi_contiguous_page(shard);
     uint64_t free = page ? qi_space_free_at_end(shard->space, page->region) : 0;
-    return qi_elastic_grow_for(shard, free + 1, 1, outcome, progress);
+    return qi_contiguous_grow_for(shard, free + 1, 1, outcome, progress);
 }
 
 /* ---- shrinking ---------------------------------------------------------------------------- */
@@ -291,9 +291,9 @@ static uint64_t spare_bytes(const qi_page *page, uint64_t keep)
     return spare < size ? spare : qi_align_down(size - 1, unit);
 }
 
-qi_page *qi_elastic_shrink(qi_shard *shard, uint64_t keep, qi_page *leaving)
+qi_page *qi_contiguous_shrink(qi_shard *shard, uint64_t keep, qi_page *leaving)
 {
-    qi_page *page = qi_elastic_page(shard);
+    qi_page *page = qi_contiguous_page(shard);
     if (!page || !begin_move(page))
         return leaving;
     uint64_t spare = spare_bytes(page, keep), from = page->native.extent;
@@ -321,7 +321,7 @@ uint64_t qi_pages_give_back_empty(quire_memory *memory, uint64_t bytes, qi_page_
         leaving = qi_empty_pages_take_oldest(shard, bytes - taken, 0, leaving);
         taken += before - shard->empty_pages.bytes;
         if (taken < bytes)
-            leaving = qi_elastic_shrink(shard, 0, leaving);
+            leaving = qi_contiguous_shrink(shard, 0, leaving);
         qi_lock_release(&shard->lock);
     }
     return qi_pages_give_back(memory, leaving, events);

@@ -1,11 +1,11 @@
 /*
- * elastic.c - the page of an elastic memory: when and by how much it grows and shrinks, what keeps
- * its offset, and several threads that grow it. When it must not grow is in elastic_bounds.c.
+ * contiguous.c - the page of a contiguous memory: when and by how much it grows and shrinks, what
+ * keeps its offset, and several threads that grow it. When it must not grow: contiguous_bounds.c.
  */
-#include "tests/support/elastic_page.h"
+#include "tests/support/contiguous_page.h"
 #include "tests/support/event_log.h"
 
-#define CASE(name) UNIT_ON(elastic, name, fixture, f, make(f), fixture_end)
+#define CASE(name) UNIT_ON(contiguous, name, fixture, f, make(f), fixture_end)
 
 /* ---- growing -------------------------------------------------------------------------------- */
 
@@ -46,7 +46,7 @@ CASE(alignment_is_counted_from_the_start_of_the_free_end)
 }
 
 #define CASE_WITH(name, ...)                                                                       \
-    UNIT_ON(elastic, name, fixture, f, make_with(f, __VA_ARGS__), fixture_end)
+    UNIT_ON(contiguous, name, fixture, f, make_with(f, __VA_ARGS__), fixture_end)
 
 CASE_WITH(within_a_limit_it_grows_by_less, &(quire_memory_options){.limit = 100 * KIB})
 {
@@ -90,7 +90,7 @@ CASE(dedicated_pages_are_apart_from_it)
 
 /* ---- failures ------------------------------------------------------------------------------- */
 
-UNIT(elastic, without_host_memory_the_size_stays)
+UNIT(contiguous, without_host_memory_the_size_stays)
 {
     for (uint64_t at = 1;; at++) {
         fixture f;
@@ -248,7 +248,7 @@ static void allocate_together(fixture *f)
     crew_end(&c);
 }
 
-UNIT_ON(elastic, several_threads_grow_it_one_after_the_other, fixture, f, make(f), fixture_end)
+UNIT_ON(contiguous, several_threads_grow_it_one_after_the_other, fixture, f, make(f), fixture_end)
 {
     ALLOCATE(f, .size = 60 * KIB);
     allocate_together(f);
@@ -257,7 +257,7 @@ UNIT_ON(elastic, several_threads_grow_it_one_after_the_other, fixture, f, make(f
     CHECK(stats_of(f).reserved_bytes <= 260 * KIB + PAGE);
 }
 
-UNIT_ON(elastic, several_threads_create_one_page, fixture, f, make(f), fixture_end)
+UNIT_ON(contiguous, several_threads_create_one_page, fixture, f, make(f), fixture_end)
 {
     allocate_together(f);
     CHECK_EQ(stats_of(f).page_count, 1);

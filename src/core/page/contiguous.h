@@ -1,5 +1,5 @@
 /*
- * backing.h - the page of a contiguous memory, which grows and shrinks at its end.
+ * contiguous.h - the page of a contiguous memory, which grows and shrinks at its end.
  *
  * A contiguous memory has one shared page. The backend reserves addresses when the page is made and
  * maps the part in use. One thread at a time moves the end; the page is `resizing` meanwhile.
@@ -15,28 +15,28 @@
 /* ---- the end ------------------------------------------------------------------------------ */
 
 /* Requires the shard's lock. Returns the page, or NULL if there is none or it is being made. */
-qi_page *qi_elastic_page(const qi_shard *shard);
+qi_page *qi_contiguous_page(const qi_shard *shard);
 
 /*
  * Returns the bytes of addresses to reserve for a page that is made with `size` bytes; 0 for a page
  * that cannot grow.
  */
-uint64_t qi_elastic_max_size(const qi_shard *shard, uint64_t size, bool dedicated);
+uint64_t qi_contiguous_max_size(const qi_shard *shard, uint64_t size, bool dedicated);
 
 /* Requires the locks of the shard and of the pages. Whether a cut end is not yet unmapped. */
-bool qi_elastic_is_shrinking(const qi_shard *shard);
+bool qi_contiguous_is_shrinking(const qi_shard *shard);
 
 /* Requires no lock. Unmaps the cut end of a page. Returns its bytes. */
-uint64_t qi_elastic_shrink_finish(quire_memory *memory, qi_page *page);
+uint64_t qi_contiguous_shrink_finish(quire_memory *memory, qi_page *page);
 
 /* ---- growing ------------------------------------------------------------------------------ */
 
 /* What a call that did not fail has done. */
-typedef enum qi_elastic_result {
-    QI_ELASTIC_NONE = 0, /* nothing: there is no page, or the request fits already */
-    QI_ELASTIC_AWAITED,  /* another thread has moved the end */
-    QI_ELASTIC_DONE
-} qi_elastic_result;
+typedef enum qi_contiguous_result {
+    QI_CONTIGUOUS_NONE = 0, /* nothing: there is no page, or the request fits already */
+    QI_CONTIGUOUS_AWAITED,  /* another thread has moved the end */
+    QI_CONTIGUOUS_DONE
+} qi_contiguous_result;
 
 /*
  * Requires the shard's lock. Releases and reacquires it. Grows the page by what the policy says, or
@@ -46,13 +46,14 @@ typedef enum qi_elastic_result {
  * if another thread moves the end and this thread has a page in transit. The caller reports the
  * events.
  */
-QUIRE_MUST_USE quire_result qi_elastic_grow_for(qi_shard *shard, uint64_t size, uint64_t alignment,
-                                                qi_elastic_result *outcome,
-                                                qi_page_progress *progress);
+QUIRE_MUST_USE quire_result qi_contiguous_grow_for(qi_shard *shard, uint64_t size,
+                                                   uint64_t alignment,
+                                                   qi_contiguous_result *outcome,
+                                                   qi_page_progress *progress);
 
-/* Like qi_elastic_grow_for without a request: grows by what the policy says. */
-QUIRE_MUST_USE quire_result qi_elastic_grow(qi_shard *shard, qi_elastic_result *outcome,
-                                            qi_page_progress *progress);
+/* Like qi_contiguous_grow_for without a request: grows by what the policy says. */
+QUIRE_MUST_USE quire_result qi_contiguous_grow(qi_shard *shard, qi_contiguous_result *outcome,
+                                               qi_page_progress *progress);
 
 /* ---- shrinking ---------------------------------------------------------------------------- */
 
@@ -62,11 +63,11 @@ QUIRE_MUST_USE quire_result qi_elastic_grow(qi_shard *shard, qi_elastic_result *
  */
 
 /*
- * Requires the shard's lock. Cuts the free end of the elastic page beyond `keep` bytes, down to the
- * memory's floor. Puts the page in front of the list, which the caller gives to qi_pages_give_back
- * without a lock: that unmaps the end. Changes nothing if another thread moves the end.
+ * Requires the shard's lock. Cuts the free end of the contiguous page beyond `keep` bytes, down to
+ * the memory's floor. Puts the page in front of the list, which the caller gives without a lock to
+ * qi_pages_give_back: that unmaps the end. Changes nothing if another thread moves the end.
  */
-qi_page *qi_elastic_shrink(qi_shard *shard, uint64_t keep, qi_page *leaving);
+qi_page *qi_contiguous_shrink(qi_shard *shard, uint64_t keep, qi_page *leaving);
 
 /*
  * Requires no lock. Gives back empty pages and free ends of the shards until `bytes` are given

@@ -1,8 +1,8 @@
 /*
- * elastic_bounds.c - when the page of an elastic memory must not grow: for a request that fits,
- * beyond the device's page limit, and if the backend created another page than requested.
+ * contiguous_bounds.c - when the page of a contiguous memory must not grow: for a request that
+ * fits, beyond the device's page limit, and if the backend created another page than requested.
  */
-#include "src/core/page/backing.h"
+#include "src/core/page/contiguous.h"
 
 #include "tests/support/fixture.h"
 
@@ -18,14 +18,14 @@ static void prepare(fixture *f)
 }
 
 /* Requests growth like a request that found no room. */
-static qi_elastic_result grow_for(fixture *f, uint64_t size, uint64_t alignment,
-                                  quire_result expected)
+static qi_contiguous_result grow_for(fixture *f, uint64_t size, uint64_t alignment,
+                                     quire_result expected)
 {
     qi_shard *shard = f->memory->shards[0];
-    qi_elastic_result growth = QI_ELASTIC_AWAITED;
+    qi_contiguous_result growth = QI_CONTIGUOUS_AWAITED;
     qi_page_progress progress = {0};
     qi_lock_acquire(&shard->lock);
-    quire_result result = qi_elastic_grow_for(shard, size, alignment, &growth, &progress);
+    quire_result result = qi_contiguous_grow_for(shard, size, alignment, &growth, &progress);
     qi_lock_release(&shard->lock);
     CHECK_EQ(result, expected);
     CHECK_OK(quire_memory_check(f->memory));
@@ -33,31 +33,31 @@ static qi_elastic_result grow_for(fixture *f, uint64_t size, uint64_t alignment,
 }
 
 /* Returns the bytes of the page afterwards. */
-static uint64_t ask(fixture *f, uint64_t size, uint64_t alignment, qi_elastic_result expected)
+static uint64_t ask(fixture *f, uint64_t size, uint64_t alignment, qi_contiguous_result expected)
 {
     CHECK_EQ(grow_for(f, size, alignment, QUIRE_SUCCESS), expected);
     return fixture_stats(f).reserved_bytes;
 }
 
-#define CASE(name) UNIT_ON(elastic_bounds, name, fixture, f, prepare(f), fixture_end)
+#define CASE(name) UNIT_ON(contiguous_bounds, name, fixture, f, prepare(f), fixture_end)
 
 /* Another thread may have freed the room while this one had released the lock. */
 CASE(the_page_does_not_grow_if_the_request_fits)
 {
     fixture_open(f, &contiguous);
     ALLOCATE(f, .size = 40 * KIB);
-    CHECK_EQ(ask(f, 24 * KIB - 1, 1, QI_ELASTIC_NONE), PAGE);
-    CHECK_EQ(ask(f, 24 * KIB, 1, QI_ELASTIC_NONE), PAGE);
-    CHECK_EQ(ask(f, 16 * KIB, 16 * KIB, QI_ELASTIC_NONE), PAGE); /* from offset 48 KiB on */
+    CHECK_EQ(ask(f, 24 * KIB - 1, 1, QI_CONTIGUOUS_NONE), PAGE);
+    CHECK_EQ(ask(f, 24 * KIB, 1, QI_CONTIGUOUS_NONE), PAGE);
+    CHECK_EQ(ask(f, 16 * KIB, 16 * KIB, QI_CONTIGUOUS_NONE), PAGE); /* from offset 48 KiB on */
     CHECK_EQ(f->fake.calls[FAKE_PAGE_BACK], 0);
-    CHECK_EQ(ask(f, 24 * KIB + 1, 1, QI_ELASTIC_DONE), 2 * PAGE);
+    CHECK_EQ(ask(f, 24 * KIB + 1, 1, QI_CONTIGUOUS_DONE), 2 * PAGE);
 }
 
 CASE(the_page_grows_if_the_aligned_request_does_not_fit)
 {
     fixture_open(f, &contiguous);
     ALLOCATE(f, .size = 40 * KIB);
-    CHECK_EQ(ask(f, 16 * KIB + 1, 16 * KIB, QI_ELASTIC_DONE), 2 * PAGE);
+    CHECK_EQ(ask(f, 16 * KIB + 1, 16 * KIB, QI_CONTIGUOUS_DONE), 2 * PAGE);
     CHECK_EQ(f->fake.calls[FAKE_PAGE_BACK], 1);
 }
 
@@ -68,12 +68,12 @@ CASE(the_page_does_not_grow_for_sizes_that_overflow)
     ALLOCATE(f, .size = 40 * KIB);
     const uint64_t sizes[] = {UINT64_MAX, UINT64_MAX - 255, UINT64_MAX - 48 * KIB, MAX_SIZE + 1};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        CHECK_EQ(grow_for(f, sizes[i], 1, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY), QI_ELASTIC_NONE);
+        CHECK_EQ(grow_for(f, sizes[i], 1, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY), QI_CONTIGUOUS_NONE);
         CHECK_HAS(quire_last_error(), "and can grow to 1 MiB");
     }
     CHECK_EQ(f->fake.calls[FAKE_PAGE_BACK], 0);
     CHECK_EQ(fixture_stats(f).reserved_bytes, PAGE);
-    CHECK_EQ(ask(f, 24 * KIB + 1, 1, QI_ELASTIC_DONE), 2 * PAGE); /* growth is possible */
+    CHECK_EQ(ask(f, 24 * KIB + 1, 1, QI_CONTIGUOUS_DONE), 2 * PAGE); /* growth is possible */
 }
 
 CASE(the_page_does_not_exceed_the_devices_largest_page)
@@ -138,7 +138,7 @@ static void expect_refused(int64_t bytes)
     fixture_end(&f);
 }
 
-UNIT(elastic_bounds, a_page_with_fewer_or_more_addresses_than_requested_is_refused)
+UNIT(contiguous_bounds, a_page_with_fewer_or_more_addresses_than_requested_is_refused)
 {
     expect_refused(-4096);
     expect_refused(4096);

@@ -1,11 +1,11 @@
 /*
- * elastic_page.h - shared by the unit tests of elastic memories: a memory whose only page grows,
- * and the sizes that it must have.
+ * contiguous_page.h - shared by the unit tests of contiguous memories: a memory whose only page
+ * grows, and the sizes that it must have.
  */
-#ifndef QUIRE_TESTS_SUPPORT_ELASTIC_PAGE_H
-#define QUIRE_TESTS_SUPPORT_ELASTIC_PAGE_H
+#ifndef QUIRE_TESTS_SUPPORT_CONTIGUOUS_PAGE_H
+#define QUIRE_TESTS_SUPPORT_CONTIGUOUS_PAGE_H
 
-#include "src/core/page/backing.h"
+#include "src/core/page/contiguous.h"
 
 #include <sched.h>
 
