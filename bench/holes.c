@@ -124,7 +124,7 @@ static double run(const char *path, uint64_t chunk)
         fail("trace");
     free(text);
     if (qi_space_create(&(quire_space_options){.fit = {.granule = GRANULE}}, &r.space) ||
-        qi_space_add_hole(r.space, ADDRESSES, 0, chunk, &region))
+        qi_space_add_hole(r.space, ADDRESSES, 0, 0, chunk, &region))
         fail("space");
     r.ranges = calloc(info.peak_ranges + 1, sizeof *r.ranges);
     for (uint64_t i = 0; r.ranges && i < info.event_count; i++) {

@@ -86,6 +86,20 @@ typedef struct quire_memory_options {
      */
     bool contiguous;
     /*
+     * The memory has one shared page that covers a range of addresses, of which the chunks in use
+     * have memory. A request that no free range holds gets a place first, which is then given
+     * memory: that of free chunks elsewhere in the page, and new memory for the rest. It fails only
+     * if there is no memory, so that free ranges between live ones are never lost. Addresses,
+     * offsets and pointers of allocations do not change. pages.page_size is the size of a chunk, a
+     * power of two; 0: 256 KiB or the granularity of elastic pages, if that is larger. A chunk is
+     * larger if the addresses have more than 2^20 of them, or quire_limits.max_chunks. Of the other
+     * fields of `pages`, those that say how large pages are must be 0. Dedicated pages are created
+     * as in other memories. UNSUPPORTED for kinds whose pages cannot be elastic
+     * (quire_limits.elastic_kinds), with several shards, with find_by_address, and with other fits
+     * than segregated.
+     */
+    bool elastic;
+    /*
      * Allocations are found by address: see quire_memory_find, quire_device_find and
      * quire_free_at_address. Every allocation and every free then updates a table. The table takes
      * up to 100 bytes of host memory for each allocation that was live at the peak, until the
@@ -152,9 +166,10 @@ typedef struct quire_memory_options {
        hint: a driver that runs out of device memory evicts pages of lower priority first. Backends
        without priorities ignore it. */
     float priority;
-    /* Bytes of addresses reserved for the growing page of a contiguous memory; 0: the size of the
-       heap. If the system cannot reserve them (an address space limit, a sanitizer), the first
-       allocation fails with OUT_OF_DEVICE_MEMORY. INVALID_ARGUMENT for other memories. */
+    /* Bytes of addresses reserved for the page of a contiguous or elastic memory. 0: the size of
+       the heap if it is contiguous; four times that, and at most 2^20 chunks, if it is elastic. If
+       the system cannot reserve them (an address space limit, a sanitizer), the first allocation
+       fails with OUT_OF_DEVICE_MEMORY. INVALID_ARGUMENT for other memories. */
     uint64_t address_space;
     uint64_t unused[4]; /* must be zero */
 } quire_memory_options;
@@ -169,13 +184,14 @@ typedef struct quire_memory_info {
     bool within_budget;       /* as in the options */
     bool exportable;          /* its pages can be exported: see QUIRE_INTENT_EXPORT */
     quire_fit fit;
-    uint64_t page_size;     /* bytes of the next page, unless its request needs another size */
+    uint64_t page_size;     /* bytes of the next page, unless its request needs another size; of an
+                               elastic memory those of a chunk */
     uint64_t granule;       /* bytes */
     uint32_t page_count;    /* live pages; 0 in a new memory */
     uint32_t shards;        /* their number now */
     uint64_t limit;         /* maximum bytes of pages; 0: none */
-    uint64_t address_space; /* bytes that the page of a contiguous memory can grow to; 0: the memory
-                             is not contiguous */
+    uint64_t address_space; /* bytes that the page of a contiguous or elastic memory can have; 0:
+                             the memory is neither */
     uint64_t unused[4];
 } quire_memory_info;
 

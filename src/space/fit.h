@@ -55,6 +55,9 @@ typedef struct qi_fit_backing {
        room. */
     bool (*find_window)(const quire_space *space, uint64_t size, uint64_t alignment,
                         qi_window *window);
+    /* Finds the window of up to `size` bytes, whole chunks, at the start of the largest hole;
+       returns false if there is no hole. */
+    bool (*find_hole)(const quire_space *space, uint64_t size, qi_window *window);
     /* Takes a window that was found, with no change of the space since, from every search, until it
        is opened (all of it is free) or closed (as it was before). Fails with OUT_OF_HOST_MEMORY or
        TOO_MANY_ALLOCATIONS. */

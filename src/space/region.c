@@ -194,14 +194,28 @@ quire_result qi_space_resize_region(quire_space *space, uint32_t region, uint64_
 
 /* ---- holes -------------------------------------------------------------------------------- */
 
+/* The region has no window yet: its first one begins at its start. */
+static quire_result back_start(quire_space *space, uint64_t backed)
+{
+    qi_window window;
+    if (!backed || !qi_space_find_window(space, backed, 1, &window))
+        return QUIRE_SUCCESS;
+    quire_result result = qi_space_reserve_window(space, &window);
+    if (!result)
+        qi_space_open_window(space, &window);
+    return result;
+}
+
 /* The region is made like any other, and then hollowed. */
-quire_result qi_space_add_hole(quire_space *space, uint64_t size, uint64_t base, uint64_t chunk,
-                               uint32_t *region)
+quire_result qi_space_add_hole(quire_space *space, uint64_t size, uint64_t backed, uint64_t base,
+                               uint64_t chunk, uint32_t *region)
 {
     quire_result result = qi_space_add_region(space, size, base, region);
     if (result)
         return result;
     result = space->fit->backing->hollow(space, *region, chunk);
+    if (!result)
+        result = back_start(space, backed);
     if (result)
         qi_ignore(qi_space_remove_region(space, *region)); /* empty: this cannot fail */
     return result;
@@ -212,6 +226,11 @@ bool qi_space_find_window(const quire_space *space, uint64_t size, uint64_t alig
 {
     qi_space_flush_deferred(space);
     return space->fit->backing->find_window(space, size, alignment, window);
+}
+
+bool qi_space_find_hole(const quire_space *space, uint64_t size, qi_window *window)
+{
+    return space->fit->backing->find_hole(space, size, window);
 }
 
 quire_result qi_space_reserve_window(quire_space *space, qi_window *window)

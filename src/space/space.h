@@ -135,11 +135,13 @@ uint64_t qi_space_line_max(const quire_space *space);
  * The functions of qi_fit_backing, for the segregated fit, with deferred work completed first.
  */
 
-/* As qi_space_add_region, with a region that is one hole. `size` is a multiple of the chunk. */
-QUIRE_MUST_USE quire_result qi_space_add_hole(quire_space *space, uint64_t size, uint64_t base,
-                                              uint64_t chunk, uint32_t *region);
+/* As qi_space_add_region, with a region that is one hole after its first `backed` bytes, which are
+   free. Both sizes are multiples of the chunk. */
+QUIRE_MUST_USE quire_result qi_space_add_hole(quire_space *space, uint64_t size, uint64_t backed,
+                                              uint64_t base, uint64_t chunk, uint32_t *region);
 bool qi_space_find_window(const quire_space *space, uint64_t size, uint64_t alignment,
                           qi_window *window);
+bool qi_space_find_hole(const quire_space *space, uint64_t size, qi_window *window);
 QUIRE_MUST_USE quire_result qi_space_reserve_window(quire_space *space, qi_window *window);
 bool qi_space_next_hole(const quire_space *space, const qi_window *window, qi_chunk_run *run);
 void qi_space_open_window(quire_space *space, const qi_window *window);

@@ -251,7 +251,7 @@ static void begin_world(world *w, const quire_host_memory *memory)
         qi_segregated_of(w->space)->defer_from = 0;
         qi_segregated_choose_free(qi_segregated_of(w->space));
     }
-    CHECK_OK(qi_space_add_hole(w->space, GRANULES * GRANULE, 0, w->chunk * GRANULE, &w->region));
+    CHECK_OK(qi_space_add_hole(w->space, GRANULES * GRANULE, 0, 0, w->chunk * GRANULE, &w->region));
     memset(w->is, HOLE, GRANULES);
 }
 

@@ -5,7 +5,7 @@
 #ifndef QUIRE_TESTS_SUPPORT_CONTIGUOUS_PAGE_H
 #define QUIRE_TESTS_SUPPORT_CONTIGUOUS_PAGE_H
 
-#include "src/core/page/contiguous.h"
+#include "src/core/page/backing.h"
 
 #include <sched.h>
 

@@ -54,6 +54,12 @@ struct memory_options : quire_memory_options {
         return *this;
     }
 
+    memory_options &with_elastic(bool on = true) noexcept
+    {
+        elastic = on;
+        return *this;
+    }
+
     memory_options &with_find_by_address(bool on = true) noexcept
     {
         find_by_address = on;

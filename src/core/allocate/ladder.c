@@ -20,7 +20,7 @@
 #include "src/core/deferred/deferred_reuse.h"
 #include "src/core/device/policy.h"
 #include "src/core/find/addresses.h"
-#include "src/core/page/contiguous.h"
+#include "src/core/page/backing.h"
 #include "src/core/page/empty.h"
 #include "src/core/page/life.h"
 #include "src/core/page/map.h"
@@ -115,34 +115,12 @@ static quire_result place_in_made(climb *c)
     return result == QUIRE_ERROR_NO_SPACE ? place(c, QI_EXHAUSTIVE) : result;
 }
 
-/*
- * A dedicated page has no region and no range: its record starts at the page's first byte, aligned
- * by padding. A tied page has exactly the object's size, without room for padding.
- */
 static quire_result place_dedicated(climb *c, qi_page *page)
 {
-    quire_memory *memory = c->shard->memory;
-    quire_result result = qi_slot_take(&memory->slots, &c->shard->queue, &memory->host, &c->slot);
-    if (result)
-        return result;
-    uint64_t padding = page->tied ? 0 : qi_padding(page->native.native.address, c->range.alignment);
-    qi_slot *record = qi_memory_slot(memory, c->slot);
-    *record = (qi_slot){
-        .offset = padding,
-        .size = c->range.size,
-        .requested = c->range.requested,
-        .user_data = c->range.user_data,
-        .meta = c->range.meta,
-        .tally = page->tally,
-        .left_padding = (uint32_t)padding,
-        .shard = (uint8_t)c->shard->index,
-        .object = (uint8_t)c->range.object,
-        .extras = c->range.extras,
-    };
-    page->slot = c->slot;
-    qi_range_count_in(c->shard, record);
-    finish(c);
-    return QUIRE_SUCCESS;
+    quire_result result = qi_range_take_page(page, &c->range, &c->slot);
+    if (!result)
+        finish(c);
+    return result;
 }
 
 /* ---- shards and errors -------------------------------------------------------------------- */
@@ -368,22 +346,43 @@ static void note_progress(climb *c)
         c->tried |= QI_TRIED_SMALLER_PAGE;
 }
 
-/*
- * Grows the contiguous page. Several threads may grow it in turn: each searches again after another
- * one's growth. Returns NO_SPACE if the page cannot grow for the request, which a new page may
- * serve then.
- */
-static quire_result grow(climb *c)
+enum { MAX_WINDOWS = 2 };
+
+/* Whether the shared page can get more memory, instead of another page. */
+static bool can_extend(const climb *c)
 {
-    qi_contiguous_result grown = QI_CONTIGUOUS_AWAITED;
+    return !c->dedicated && (qi_backing_page(c->shard) || qi_contiguous_page(c->shard));
+}
+
+static quire_result make_room(climb *c, uint64_t size, qi_resize_result *outcome)
+{
+    const uint64_t alignment = c->range.alignment + !c->range.alignment;
+    if (!c->shard->memory->is_elastic)
+        return qi_contiguous_grow_for(c->shard, size, alignment, outcome, &c->progress);
+    quire_result result = qi_page_check_total(c->shard->memory, size, size);
+    return result ? result : qi_backing_make_room(c->shard, size, alignment, outcome, &c->progress);
+}
+
+/*
+ * Gives the shared page memory. Several threads may do so in turn: each searches again after
+ * another one. A search can miss room that is just large enough; in an elastic page more room than
+ * that follows. Returns NO_SPACE if the page serves no such request, which a new page may then.
+ */
+static quire_result extend(climb *c)
+{
+    qi_resize_result outcome = QI_RESIZE_AWAITED;
     quire_result result = QUIRE_ERROR_NO_SPACE;
+    uint64_t size = c->range.size;
     give_back(c);
-    while (result == QUIRE_ERROR_NO_SPACE && qi_contiguous_page(c->shard) &&
-           grown != QI_CONTIGUOUS_NONE) {
-        result = qi_contiguous_grow_for(c->shard, c->range.size, c->range.alignment, &grown,
-                                        &c->progress);
+    for (uint32_t windows = 0; result == QUIRE_ERROR_NO_SPACE && outcome != QI_RESIZE_NONE &&
+                               windows < MAX_WINDOWS && can_extend(c);) {
+        result = make_room(c, size, &outcome);
         if (!result)
             result = place_in_made(c);
+        if (outcome == QI_RESIZE_DONE) {
+            windows++;
+            size += c->shard->memory->is_elastic ? c->shard->memory->chunk : 0;
+        }
     }
     note_progress(c);
     return result;
@@ -436,13 +435,13 @@ static quire_result make_room_in_heap(climb *c)
     return QUIRE_SUCCESS;
 }
 
-/* Grows the contiguous page, or makes a page. After a refused growth a new page would be refused as
+/* Gives the shared page memory, or makes a page. After a refusal a new page would be refused as
    well. */
-static verdict make_or_grow(climb *c)
+static verdict make_or_extend(climb *c)
 {
     quire_result result = QUIRE_ERROR_NO_SPACE;
-    if (!c->dedicated && qi_contiguous_page(c->shard))
-        result = grow(c);
+    if (can_extend(c))
+        result = extend(c);
     if (result == QUIRE_ERROR_NO_SPACE) {
         result = c->progress.may_exceed ? QUIRE_SUCCESS : make_room_in_heap(c);
         if (!result)
@@ -483,7 +482,7 @@ static verdict take_page(climb *c)
         return outcome;
     if (c->request->existing_pages)
         return NEXT;
-    outcome = make_or_grow(c);
+    outcome = make_or_extend(c);
     if (outcome != NEXT)
         return outcome;
     return wait_for_change(c) || trim_other_memories(c) ? search_again(c) : NEXT;
@@ -537,7 +536,7 @@ static verdict exceed_budget(climb *c)
     c->tried |= QI_TRIED_BEYOND_BUDGET;
     give_back(c);
     c->progress.may_exceed = true;
-    verdict outcome = make_or_grow(c);
+    verdict outcome = make_or_extend(c);
     c->progress.may_exceed = false;
     return outcome;
 }

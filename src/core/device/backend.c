@@ -274,25 +274,51 @@ static uint64_t bytes_of(const quire_span *spans, uint32_t count)
     return bytes;
 }
 
+/* Claims the bytes that are not held. */
+static quire_result claim_rest(qi_budget_claim *claim, uint64_t bytes, uint64_t held)
+{
+    return bytes > held ? qi_budget_claim_page(claim, bytes - held) : QUIRE_SUCCESS;
+}
+
 quire_result qi_device_page_back(quire_device *device, qi_calls *calls, qi_account *account,
                                  qi_budget_terms *terms, const char *name,
                                  const qi_device_page *page, const quire_span *spans,
-                                 uint32_t count)
+                                 uint32_t count, uint64_t held)
 {
+    const uint64_t bytes = bytes_of(spans, count);
     qi_budget_claim claim = claim_for(device, account, page->kind);
     claim.name = name;
     claim.terms = terms;
     claim.is_part = true;
-    quire_result result = qi_budget_claim_page(&claim, bytes_of(spans, count));
+    quire_result result = claim_rest(&claim, bytes, held);
     if (result)
         return result;
     qi_backend_call call = begin_call();
     result = device->table.page_back(device->state, &page->native, spans, count);
-    return settle(&claim, end_call(device, calls, call, result));
+    result = end_call(device, calls, call, result);
+    if (result && bytes > held)
+        qi_budget_page_failed(&claim);
+    if (result)
+        return result;
+    count_bytes(device, bytes - held);
+    claim.bytes = bytes; /* those that were held have left before */
+    qi_budget_page_made(&claim);
+    return QUIRE_SUCCESS;
+}
+
+void qi_device_page_give_up(quire_device *device, qi_account *account, const qi_device_page *page,
+                            uint64_t bytes)
+{
+    qi_budget_claim claim = claim_for(device, account, page->kind);
+    claim.bytes = bytes;
+    claim.is_part = true;
+    qi_budget_end_return(&claim);
+    qi_atomic_sub_u64(&device->reserved_bytes, bytes);
 }
 
 void qi_device_page_unback(quire_device *device, qi_calls *calls, qi_account *account,
-                           const qi_device_page *page, const quire_span *spans, uint32_t count)
+                           const qi_device_page *page, const quire_span *spans, uint32_t count,
+                           bool holds)
 {
     qi_budget_claim claim = claim_for(device, account, page->kind);
     claim.bytes = bytes_of(spans, count);
@@ -304,8 +330,8 @@ void qi_device_page_unback(quire_device *device, qi_calls *calls, qi_account *ac
     device->table.page_unback(device->state, &page->native, spans, count);
     end_call(device, calls, call, QUIRE_SUCCESS);
     qi_error_restore(&before);
-    qi_budget_end_return(&claim);
-    qi_atomic_sub_u64(&device->reserved_bytes, claim.bytes);
+    if (!holds)
+        qi_device_page_give_up(device, account, page, claim.bytes);
 }
 
 /* ---- native objects ----------------------------------------------------------------------- */

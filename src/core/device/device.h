@@ -213,18 +213,25 @@ void qi_device_page_destroy(quire_device *device, qi_calls *calls, qi_account *a
                             const qi_device_page *page);
 
 /*
- * Backs spans of an elastic page, all or none, with claims as for a new page. The caller sets
- * page->bytes. `name` is the memory's, for the message.
+ * Backs spans of an elastic page, all or none. `held` of their bytes are claimed already; the
+ * others are claimed as for a new page. The caller sets page->bytes. `name` is the memory's, for
+ * the message.
  */
 QUIRE_MUST_USE quire_result qi_device_page_back(quire_device *device, qi_calls *calls,
                                                 qi_account *account, qi_budget_terms *terms,
                                                 const char *name, const qi_device_page *page,
-                                                const quire_span *spans, uint32_t count);
+                                                const quire_span *spans, uint32_t count,
+                                                uint64_t held);
 
-/* Takes the memory of spans of an elastic page and returns what was claimed for it. Cannot fail.
-   The caller has set page->bytes. */
+/* Takes the memory of spans of an elastic page. Cannot fail. Returns what was claimed for it,
+   unless `holds`. The caller sets page->bytes. */
 void qi_device_page_unback(quire_device *device, qi_calls *calls, qi_account *account,
-                           const qi_device_page *page, const quire_span *spans, uint32_t count);
+                           const qi_device_page *page, const quire_span *spans, uint32_t count,
+                           bool holds);
+
+/* Returns the claim of bytes that have lost their memory. */
+void qi_device_page_give_up(quire_device *device, qi_account *account, const qi_device_page *page,
+                            uint64_t bytes);
 
 /* ---- contents of pages -------------------------------------------------------------------- */
 

@@ -479,7 +479,7 @@ quire_memory_info qi_memory_get_info(quire_memory *memory)
     qi_shard *shard = qi_shard_mine(memory);
     qi_lock_acquire(&shard->lock);
     qi_lock_acquire(&memory->pages.lock);
-    uint64_t page_size = qi_page_policy_size(shard);
+    uint64_t page_size = memory->is_elastic ? memory->chunk : qi_page_policy_size(shard);
     uint64_t page_count = memory->pages.stats.page_count;
     qi_lock_release(&memory->pages.lock);
     qi_lock_release(&shard->lock);

@@ -78,6 +78,8 @@ bool qi_user_options_fill(const quire_device *device, quire_memory_options *opti
 /* ---- checks and defaults ------------------------------------------------------------------ */
 
 static const uint64_t DEFAULT_MAX_ALIGNMENT = UINT64_C(2) << 20;
+static const uint64_t DEFAULT_CHUNK = UINT64_C(256) << 10;
+enum { ADDRESSES_PER_BYTE = 4 }; /* so that a page with holes has stretches for large requests */
 
 /* A contiguous memory has one page, which grows and shrinks. */
 static quire_result check_contiguous(const quire_memory_options *options)
@@ -92,9 +94,42 @@ static quire_result check_contiguous(const quire_memory_options *options)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
                        "a contiguous memory: the fits buddy and linear cannot follow a page that "
                        "grows");
-    if (options->address_space && !options->contiguous)
+    if (options->address_space && !options->contiguous && !options->elastic)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
                        "quire_memory_options.address_space is set, and contiguous is not");
+    return QUIRE_SUCCESS;
+}
+
+/* An elastic memory has one page, whose chunks have one size. */
+static quire_result check_elastic(const quire_memory_options *options)
+{
+    const quire_page_policy *pages = &options->pages;
+    if (!options->elastic)
+        return QUIRE_SUCCESS;
+    if (options->contiguous)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_memory_options.contiguous and elastic are both set");
+    if (options->shards > 1)
+        return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
+                            "%u shard%s: an elastic memory has one page, which cannot be shared "
+                            "out",
+                            options->shards);
+    if (options->fit.algorithm != QUIRE_FIT_SEGREGATED)
+        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "an elastic memory: the fit %s knows no holes",
+                            options->fit.algorithm <= QUIRE_FIT_LINEAR
+                                ? qi_fit_words[options->fit.algorithm]
+                                : "that is requested");
+    if (options->find_by_address)
+        return qi_fail(QUIRE_ERROR_UNSUPPORTED,
+                       "an elastic memory: its allocations cannot be found by address yet");
+    if (pages->first_page_size || pages->growth_percent || pages->max_page || pages->growth ||
+        pages->request_factor || pages->page_granularity || pages->classes[0].max_request)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "an elastic memory has one page: its policy has a size of chunks "
+                       "(page_size) and no sizes of pages");
+    if (pages->page_size && !qi_is_power_of_two(pages->page_size))
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "a chunk of %u byte%s: that must be a power of two", pages->page_size);
     return QUIRE_SUCCESS;
 }
 
@@ -104,6 +139,8 @@ static quire_result check_shards(const quire_memory_options *options)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "%u shard%s: most %u are allowed",
                             options->shards, QI_MAX_SHARDS);
     quire_result result = check_contiguous(options);
+    if (!result)
+        result = check_elastic(options);
     if (result)
         return result;
     if (options->shards > 1 && options->fit.algorithm == QUIRE_FIT_LINEAR)
@@ -159,51 +196,60 @@ quire_result qi_memory_resolve_limit(const quire_device *device, uint32_t kind, 
     return QUIRE_SUCCESS;
 }
 
-/* Elastic pages are backed in chunks: small ones, and no more than a page may have. */
-static void resolve_chunk(quire_memory *memory)
+/* Elastic pages are backed in chunks: small ones, and no more than a page may have. The chunk
+   decides the default of an elastic memory's addresses, and given addresses raise the chunk. */
+static void resolve_chunk(const quire_memory_options *options, uint64_t heap, quire_memory *memory)
 {
     const quire_limits *limits = &memory->device->info.limits;
+    const uint64_t least = limits->elastic_granularity;
     uint64_t most = QUIRE_MAX_CHUNKS;
     if (limits->max_chunks && limits->max_chunks < most)
         most = limits->max_chunks;
-    memory->chunk = limits->elastic_granularity;
+    memory->chunk = least;
+    if (memory->is_elastic)
+        qi_raise(&memory->chunk,
+                 options->pages.page_size ? options->pages.page_size : DEFAULT_CHUNK);
+    memory->address_space = options->address_space ? options->address_space : heap;
+    if (memory->is_elastic && !options->address_space) {
+        const uint64_t room = most * memory->chunk;
+        memory->address_space = heap < room / ADDRESSES_PER_BYTE ? heap * ADDRESSES_PER_BYTE : room;
+        qi_raise(&memory->address_space, heap < room ? heap : room);
+    }
     while (memory->chunk <= (memory->address_space - 1) / most)
         memory->chunk *= 2;
 }
 
 /* UNSUPPORTED if the driver demands what would make an elastic page useless. */
-static quire_result check_rules(const quire_device_info *info)
+static quire_result check_rules(const char *what, const quire_device_info *info)
 {
     if (info->limits.elastic_rules & QUIRE_ELASTIC_KEEPS_MEMORY)
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                            "a contiguous memory: the driver of backend %s keeps the memory that a "
-                            "page loses until the page is destroyed (QUIRE_ELASTIC_KEEPS_MEMORY)",
-                            info->backend);
+                            "%s memory: the driver of backend %s keeps the memory that a page "
+                            "loses until the page is destroyed (QUIRE_ELASTIC_KEEPS_MEMORY)",
+                            what, info->backend);
     if (info->limits.elastic_rules & QUIRE_ELASTIC_NEEDS_IDLE)
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                            "a contiguous memory: pages of backend %s get and lose memory only "
-                            "while the device is idle (QUIRE_ELASTIC_NEEDS_IDLE)",
-                            info->backend);
+                            "%s memory: pages of backend %s get and lose memory only while the "
+                            "device is idle (QUIRE_ELASTIC_NEEDS_IDLE)",
+                            what, info->backend);
     return QUIRE_SUCCESS;
 }
 
 static quire_result resolve_address_space(const quire_memory_options *options, quire_memory *memory)
 {
     const quire_device_info *info = &memory->device->info;
-    if (!options->contiguous)
+    const char *what = options->elastic ? "an elastic" : "a contiguous";
+    if (!options->contiguous && !options->elastic)
         return QUIRE_SUCCESS;
     if (!(info->limits.elastic_kinds >> memory->kind & 1))
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                            "a contiguous memory: pages of memory kind %" PRIu32
-                            " of backend %s cannot grow",
-                            memory->kind, info->backend);
-    quire_result result = check_rules(info);
+                            "%s memory: pages of memory kind %" PRIu32 " of backend %s cannot grow",
+                            what, memory->kind, info->backend);
+    quire_result result = check_rules(what, info);
     if (result)
         return result;
-    memory->address_space = options->address_space;
-    if (!memory->address_space)
-        memory->address_space = info->heaps[info->kinds[memory->kind].heap].size;
-    resolve_chunk(memory);
+    memory->is_elastic = options->elastic;
+    resolve_chunk(options, info->heaps[info->kinds[memory->kind].heap].size, memory);
     return QUIRE_SUCCESS;
 }
 
@@ -236,7 +282,7 @@ static uint32_t max_shards_of(const quire_memory_options *options)
 {
     if (options->shards)
         return options->shards;
-    if (options->contiguous || options->fit.algorithm == QUIRE_FIT_FIRST ||
+    if (options->contiguous || options->elastic || options->fit.algorithm == QUIRE_FIT_FIRST ||
         options->fit.algorithm == QUIRE_FIT_LINEAR)
         return 1;
     uint32_t most = qi_processor_count(), pages = options->pages.max_pages;
@@ -255,7 +301,7 @@ enum { LARGE_GRANULARITY = 1024 };
 static uint32_t first_shard_of(const quire_device *device, const quire_memory_options *options)
 {
     return device->info.limits.buffer_image_granularity > LARGE_GRANULARITY &&
-           !options->contiguous && options->fit.algorithm != QUIRE_FIT_FIRST &&
+           !options->contiguous && !options->elastic && options->fit.algorithm != QUIRE_FIT_FIRST &&
            options->fit.algorithm != QUIRE_FIT_LINEAR && !options->pages.max_pages &&
            max_shards_of(options) < QI_MAX_SHARDS;
 }

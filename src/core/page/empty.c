@@ -8,7 +8,7 @@
 #include "src/base/result.h"
 #include "src/base/system.h"
 #include "src/base/thread.h"
-#include "src/core/page/contiguous.h"
+#include "src/core/page/backing.h"
 #include "src/core/page/life.h"
 #include "src/core/page/range.h"
 #include "src/core/page/sizes.h"
@@ -50,6 +50,8 @@ static uint64_t time_now(const quire_memory *memory)
 
 void qi_empty_pages_add(qi_page *page)
 {
+    if (page->elastic)
+        return;
     qi_empty_pages *empty_pages = &page->shard->empty_pages;
     page->older = empty_pages->newest;
     page->newer = NULL;
@@ -73,6 +75,8 @@ void qi_empty_pages_add(qi_page *page)
 
 void qi_empty_pages_remove(qi_page *page)
 {
+    if (page->elastic)
+        return;
     qi_empty_pages *empty_pages = &page->shard->empty_pages;
     *(page->older ? &page->older->newer : &empty_pages->oldest) = page->newer;
     *(page->newer ? &page->newer->older : &empty_pages->newest) = page->older;
@@ -369,11 +373,12 @@ static uint64_t set_floor(quire_memory *memory, uint64_t bytes)
     return old;
 }
 
-/* Requires the locks of all shards. Whether the page is LIVE, empty and not resizing. */
+/* Requires the locks of all shards. Whether the page is LIVE, empty and not resizing. An elastic
+   page stays, and its memory goes (backing.h). */
 static bool is_empty(quire_memory *memory, const qi_page *page)
 {
     qi_lock_acquire(&memory->pages.lock);
-    bool is_live = page->phase == QI_PAGE_LIVE && !page->resizing;
+    bool is_live = page->phase == QI_PAGE_LIVE && !page->resizing && !page->elastic;
     qi_lock_release(&memory->pages.lock);
     return is_live && !page->tally->allocation_count;
 }
@@ -454,7 +459,34 @@ void qi_memory_set_limit(quire_memory *memory, uint64_t bytes)
     qi_pages_destroy(memory, leaving);
 }
 
+uint64_t qi_pages_give_back_empty(quire_memory *memory, uint64_t bytes, qi_page_events *events)
+{
+    qi_page *leaving = NULL;
+    uint64_t taken = 0;
+    for (uint32_t i = 0; i < qi_shard_count(memory) && taken < bytes; i++) {
+        qi_shard *shard = memory->shards[i];
+        qi_lock_acquire(&shard->lock);
+        qi_shard_drain(shard);
+        uint64_t before = shard->empty_pages.bytes;
+        leaving = qi_empty_pages_take_oldest(shard, bytes - taken, 0, leaving);
+        taken += before - shard->empty_pages.bytes;
+        if (taken < bytes)
+            leaving = qi_contiguous_shrink(shard, 0, leaving);
+        qi_lock_release(&shard->lock);
+    }
+    return qi_pages_give_back(memory, leaving, events);
+}
+
 /* ---- preallocation ------------------------------------------------------------------------ */
+
+/* The bytes of pages below the floor. Takes the lock of the pages. */
+static uint64_t missing(quire_memory *memory)
+{
+    qi_lock_acquire(&memory->pages.lock);
+    uint64_t reserved = memory->pages.stats.reserved_bytes, floor = memory->pages.floor;
+    qi_lock_release(&memory->pages.lock);
+    return floor > reserved ? floor - reserved : 0;
+}
 
 /*
  * Requires the shard's lock. Releases and reacquires it. Makes a page of the policy's size, or
@@ -462,7 +494,9 @@ void qi_memory_set_limit(quire_memory *memory, uint64_t bytes)
  */
 static quire_result add(qi_shard *shard, qi_page_progress *progress)
 {
-    qi_contiguous_result outcome;
+    qi_resize_result outcome;
+    if (qi_backing_page(shard))
+        return qi_backing_add(shard, missing(shard->memory), progress);
     if (qi_contiguous_page(shard))
         return qi_contiguous_grow(shard, &outcome, progress);
     qi_page *page = NULL;

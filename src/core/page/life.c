@@ -9,7 +9,7 @@
 #include "src/base/thread.h"
 #include "src/core/device/policy.h"
 #include "src/core/find/addresses.h"
-#include "src/core/page/contiguous.h"
+#include "src/core/page/backing.h"
 #include "src/core/page/empty.h"
 #include "src/core/page/sizes.h"
 #include "src/core/state/event.h"
@@ -200,6 +200,7 @@ static quire_result begin_page(qi_shard *shard, qi_page_plan *p, qi_page_events 
     qi_page *page = *out;
     page->shard = shard;
     page->dedicated = p->dedicated;
+    page->elastic = memory->is_elastic && !p->dedicated;
     page->tied = p->tie != NULL;
     page->policy_size = p->dedicated ? 0 : qi_page_policy_size(shard);
     page->wanted = qi_page_wanted_size(shard, page, p->size, p->needed);
@@ -251,14 +252,18 @@ static void end_page(qi_pages *pages, qi_page *page, quire_result result, qi_pag
 /* Adds a shared page to the shard's space. Fails with OUT_OF_HOST_MEMORY; nothing changed then. */
 static quire_result add_region(qi_shard *shard, qi_page *page)
 {
+    quire_result result = QUIRE_SUCCESS;
     const quire_native_page *native = &page->native.native;
     uint64_t skipped = qi_padding(native->address, shard->memory->granule);
     uint64_t size = qi_align_down(page->native.extent - skipped, shard->memory->granule);
     /* The space assigns the lowest free number, so that no region's number exceeds the count. */
     if (!qi_table_ensure(&shard->by_region, &shard->memory->host, shard->shared))
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a page's region");
-    quire_result result =
-        qi_space_add_region(shard->space, size, native->address + skipped, &page->region);
+    if (page->elastic)
+        result = qi_space_add_hole(shard->space, size, page->native.bytes, native->address,
+                                   shard->memory->chunk, &page->region);
+    else
+        result = qi_space_add_region(shard->space, size, native->address + skipped, &page->region);
     if (result)
         return result;
     page->tally = qi_shard_tally(shard, page->region);
@@ -594,6 +599,8 @@ static quire_result publish(qi_shard *shard, qi_page *page, const qi_device_page
 {
     qi_pages *pages = &shard->memory->pages;
     page->native = *native;
+    if (page->elastic)
+        page->native.extent = native->native.size;
     quire_result result = enter(shard, page, address);
     if (result)
         return result;

@@ -1,5 +1,6 @@
 /*
- * range.c - gives back ranges, at once or through the inbox of their shard.
+ * range.c - takes dedicated pages, and gives back ranges, at once or through the inbox of their
+ * shard.
  */
 #include "src/core/page/range.h"
 
@@ -10,6 +11,34 @@
 #include "src/core/page/map.h"
 #include "src/core/slot/slot.h"
 #include "src/space/space.h"
+
+/* ---- taking ------------------------------------------------------------------------------- */
+
+quire_result qi_range_take_page(qi_page *page, const qi_range_request *request, uint32_t *slot)
+{
+    qi_shard *shard = page->shard;
+    quire_memory *memory = shard->memory;
+    quire_result result = qi_slot_take(&memory->slots, &shard->queue, &memory->host, slot);
+    if (result)
+        return result;
+    uint64_t padding = page->tied ? 0 : qi_padding(page->native.native.address, request->alignment);
+    qi_slot *record = qi_memory_slot(memory, *slot);
+    *record = (qi_slot){
+        .offset = padding,
+        .size = request->size,
+        .requested = request->requested,
+        .user_data = request->user_data,
+        .meta = request->meta,
+        .tally = page->tally,
+        .left_padding = (uint32_t)padding,
+        .shard = (uint8_t)shard->index,
+        .object = (uint8_t)request->object,
+        .extras = request->extras,
+    };
+    page->slot = *slot;
+    qi_range_count_in(shard, record);
+    return QUIRE_SUCCESS;
+}
 
 /* ---- the inbox ---------------------------------------------------------------------------- */
 

@@ -128,6 +128,14 @@ QUIRE_MUST_USE QI_ALWAYS_INLINE quire_result qi_range_take(qi_shard *shard,
     return QUIRE_SUCCESS;
 }
 
+/*
+ * Takes a slot, which stays PRIVATE, for a dedicated page, which has no region and no range. Its
+ * record starts at the page's first byte, aligned by padding. A tied page has exactly the object's
+ * size, without room for padding. On failure nothing has changed.
+ */
+QUIRE_MUST_USE quire_result qi_range_take_page(qi_page *page, const qi_range_request *request,
+                                               uint32_t *slot);
+
 /* Gives back a PRIVATE slot whose range is free already. Returns whether its page became empty. */
 static inline bool qi_range_give_slot(qi_shard *shard, qi_slot *record, uint32_t slot)
 {

@@ -111,7 +111,7 @@ uint64_t qi_page_wanted_size(const qi_shard *shard, const qi_page *page, uint64_
                              uint64_t needed)
 {
     const quire_page_policy *policy = &shard->memory->policy;
-    if (page->tied)
+    if (page->tied || page->elastic)
         return needed;
     uint64_t wanted = qi_policy_round(policy, needed);
     if (!page->dedicated)

@@ -46,8 +46,9 @@ struct quire_memory {
     qi_atomic_u32 event_kinds; /* that this hook, that of the device, or a watcher wants */
     void *_Atomic watchers;    /* the first qi_watcher (event.h), or NULL; with the device's lock */
     qi_atomic_u32 is_ending;   /* 1: being destroyed, makes no more pages; visitors read it */
-    uint64_t address_space;    /* bytes its only shared page may grow to; 0: not contiguous */
-    uint64_t chunk;            /* bytes, a power of two: see resolve_chunk; 0: not contiguous */
+    bool is_elastic;           /* its only shared page has holes (page/backing.h) */
+    uint64_t address_space;    /* bytes of addresses of its only shared page; 0: it has pages */
+    uint64_t chunk;            /* bytes, a power of two: see resolve_chunk; 0: it has pages */
     uint64_t max_alignment;
     uint64_t granule;
     uint64_t atom; /* sizes and alignments are multiples of it; 1 unless mapped and not coherent */

@@ -74,6 +74,7 @@ struct qi_page {
        allocations, so that the page stays */
     uint32_t objects;
     bool dedicated;
+    bool elastic;     /* the shared page of an elastic memory: see page/backing.h */
     bool tied;        /* to an object: see qi_tie */
     bool resizing;    /* a thread changes its bytes; protected by the lock of qi_pages */
     bool over_budget; /* its creation or last growth exceeded the backend's budget */

@@ -104,7 +104,8 @@ static quire_result check_pages(quire_memory *memory, quire_memory_stats *seen)
             continue;
         if (!tally_agrees(page))
             return damaged(memory, "a page and its region disagree", i);
-        seen->empty_bytes += page->tally->allocation_count ? 0 : page->native.bytes;
+        seen->empty_bytes +=
+            page->tally->allocation_count || page->elastic ? 0 : page->native.bytes;
         live += page->tally->live_bytes;
         count += page->tally->allocation_count - page->objects;
         shared += page->dedicated ? 0 : page->tally->allocation_count - page->objects;

@@ -315,6 +315,27 @@ bool qi_segregated_find_window(const quire_space *space, uint64_t size, uint64_t
     return true;
 }
 
+bool qi_segregated_find_hole(const quire_space *space, uint64_t size, qi_window *window)
+{
+    const qi_segregated *s = qi_segregated_of_const(space);
+    uint32_t largest = s->first_hole;
+    for (uint32_t i = largest; i; i = s->nodes[i].next)
+        if (s->nodes[i].size > s->nodes[largest].size)
+            largest = i;
+    if (!largest)
+        return false;
+    const qi_node *node = &s->nodes[largest];
+    const qi_region *region = &space->regions[qi_node_region(node)];
+    const uint64_t chunk = s->chunk * space->granule, bytes = node->size * space->granule;
+    const uint64_t wanted = size > bytes - chunk ? bytes : (size - 1) / chunk * chunk + chunk;
+    *window = (qi_window){.region = qi_node_region(node),
+                          .node = largest,
+                          .offset = node->offset * space->granule - region->start,
+                          .size = wanted,
+                          .unbacked = wanted};
+    return true;
+}
+
 /* Cuts a free range or a hole in two. Returns the upper node. Requires a spare number. */
 static uint32_t split(qi_segregated *s, uint32_t number, uint64_t at)
 {

@@ -197,6 +197,7 @@ static const qi_fit_backing segregated_backing = {
     .reserve_window = qi_segregated_reserve_window,
     .open_window = qi_segregated_open_window,
     .close_window = qi_segregated_close_window,
+    .find_hole = qi_segregated_find_hole,
     .next_hole = qi_segregated_next_hole,
     .take_chunks = qi_segregated_take_chunks,
 };

@@ -225,6 +225,7 @@ QUIRE_MUST_USE quire_result qi_segregated_hollow(quire_space *space, uint32_t re
 bool qi_segregated_find_window(const quire_space *space, uint64_t size, uint64_t alignment,
                                qi_window *window);
 QUIRE_MUST_USE quire_result qi_segregated_reserve_window(quire_space *space, qi_window *window);
+bool qi_segregated_find_hole(const quire_space *space, uint64_t size, qi_window *window);
 bool qi_segregated_next_hole(const quire_space *space, const qi_window *window, qi_chunk_run *run);
 void qi_segregated_open_window(quire_space *space, const qi_window *window);
 void qi_segregated_close_window(quire_space *space, const qi_window *window);

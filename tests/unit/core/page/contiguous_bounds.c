@@ -2,7 +2,7 @@
  * contiguous_bounds.c - when the page of a contiguous memory must not grow: for a request that
  * fits, beyond the device's page limit, and if the backend created another page than requested.
  */
-#include "src/core/page/contiguous.h"
+#include "src/core/page/backing.h"
 
 #include "tests/support/fixture.h"
 
@@ -18,11 +18,11 @@ static void prepare(fixture *f)
 }
 
 /* Requests growth like a request that found no room. */
-static qi_contiguous_result grow_for(fixture *f, uint64_t size, uint64_t alignment,
-                                     quire_result expected)
+static qi_resize_result grow_for(fixture *f, uint64_t size, uint64_t alignment,
+                                 quire_result expected)
 {
     qi_shard *shard = f->memory->shards[0];
-    qi_contiguous_result growth = QI_CONTIGUOUS_AWAITED;
+    qi_resize_result growth = QI_RESIZE_AWAITED;
     qi_page_progress progress = {0};
     qi_lock_acquire(&shard->lock);
     quire_result result = qi_contiguous_grow_for(shard, size, alignment, &growth, &progress);
@@ -33,7 +33,7 @@ static qi_contiguous_result grow_for(fixture *f, uint64_t size, uint64_t alignme
 }
 
 /* Returns the bytes of the page afterwards. */
-static uint64_t ask(fixture *f, uint64_t size, uint64_t alignment, qi_contiguous_result expected)
+static uint64_t ask(fixture *f, uint64_t size, uint64_t alignment, qi_resize_result expected)
 {
     CHECK_EQ(grow_for(f, size, alignment, QUIRE_SUCCESS), expected);
     return fixture_stats(f).reserved_bytes;
@@ -46,18 +46,18 @@ CASE(the_page_does_not_grow_if_the_request_fits)
 {
     fixture_open(f, &contiguous);
     ALLOCATE(f, .size = 40 * KIB);
-    CHECK_EQ(ask(f, 24 * KIB - 1, 1, QI_CONTIGUOUS_NONE), PAGE);
-    CHECK_EQ(ask(f, 24 * KIB, 1, QI_CONTIGUOUS_NONE), PAGE);
-    CHECK_EQ(ask(f, 16 * KIB, 16 * KIB, QI_CONTIGUOUS_NONE), PAGE); /* from offset 48 KiB on */
+    CHECK_EQ(ask(f, 24 * KIB - 1, 1, QI_RESIZE_NONE), PAGE);
+    CHECK_EQ(ask(f, 24 * KIB, 1, QI_RESIZE_NONE), PAGE);
+    CHECK_EQ(ask(f, 16 * KIB, 16 * KIB, QI_RESIZE_NONE), PAGE); /* from offset 48 KiB on */
     CHECK_EQ(f->fake.calls[FAKE_PAGE_BACK], 0);
-    CHECK_EQ(ask(f, 24 * KIB + 1, 1, QI_CONTIGUOUS_DONE), 2 * PAGE);
+    CHECK_EQ(ask(f, 24 * KIB + 1, 1, QI_RESIZE_DONE), 2 * PAGE);
 }
 
 CASE(the_page_grows_if_the_aligned_request_does_not_fit)
 {
     fixture_open(f, &contiguous);
     ALLOCATE(f, .size = 40 * KIB);
-    CHECK_EQ(ask(f, 16 * KIB + 1, 16 * KIB, QI_CONTIGUOUS_DONE), 2 * PAGE);
+    CHECK_EQ(ask(f, 16 * KIB + 1, 16 * KIB, QI_RESIZE_DONE), 2 * PAGE);
     CHECK_EQ(f->fake.calls[FAKE_PAGE_BACK], 1);
 }
 
@@ -68,12 +68,12 @@ CASE(the_page_does_not_grow_for_sizes_that_overflow)
     ALLOCATE(f, .size = 40 * KIB);
     const uint64_t sizes[] = {UINT64_MAX, UINT64_MAX - 255, UINT64_MAX - 48 * KIB, MAX_SIZE + 1};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        CHECK_EQ(grow_for(f, sizes[i], 1, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY), QI_CONTIGUOUS_NONE);
+        CHECK_EQ(grow_for(f, sizes[i], 1, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY), QI_RESIZE_NONE);
         CHECK_HAS(quire_last_error(), "and can grow to 1 MiB");
     }
     CHECK_EQ(f->fake.calls[FAKE_PAGE_BACK], 0);
     CHECK_EQ(fixture_stats(f).reserved_bytes, PAGE);
-    CHECK_EQ(ask(f, 24 * KIB + 1, 1, QI_CONTIGUOUS_DONE), 2 * PAGE); /* growth is possible */
+    CHECK_EQ(ask(f, 24 * KIB + 1, 1, QI_RESIZE_DONE), 2 * PAGE); /* growth is possible */
 }
 
 CASE(the_page_does_not_exceed_the_devices_largest_page)

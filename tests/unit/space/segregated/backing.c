@@ -22,7 +22,7 @@ static bench make_bench(quire_fit_options fit)
     fit.granule = GRANULE;
     b.space = new_space((quire_space_options){.fit = fit});
     b.s = qi_segregated_of(b.space);
-    CHECK_OK(qi_space_add_hole(b.space, GRANULES * GRANULE, 0, CHUNK * GRANULE, &b.region));
+    CHECK_OK(qi_space_add_hole(b.space, GRANULES * GRANULE, 0, 0, CHUNK * GRANULE, &b.region));
     return b;
 }
 
@@ -180,7 +180,7 @@ UNIT(backing, each_request_for_host_memory_may_fail)
         bench b = {.space = new_space((quire_space_options){.fit = {.granule = GRANULE}})};
         qi_window window;
         test_memory_fail(unit_memory_state(), call, false);
-        result = qi_space_add_hole(b.space, GRANULES * GRANULE, 0, CHUNK * GRANULE, &b.region);
+        result = qi_space_add_hole(b.space, GRANULES * GRANULE, 0, 0, CHUNK * GRANULE, &b.region);
         for (int i = 0; i < 40 && !result; i++) { /* grows the records */
             CHECK(qi_space_find_window(b.space, GRANULE, 1, &window));
             result = qi_space_reserve_window(b.space, &window);

@@ -1,0 +1,567 @@
+/*
+ * backing.c - memory comes and goes in rounds. A round takes free chunks out of the space, lets
+ * their memory go, requests what they do not suffice for, and backs holes of a window. The memory
+ * that went stays claimed in the accounts, so that no other memory gets it in between.
+ */
+#include "src/core/page/backing.h"
+
+#include "src/base/bits.h"
+#include "src/base/result.h"
+#include "src/base/thread.h"
+#include "src/core/find/addresses.h"
+#include "src/core/page/empty.h"
+#include "src/core/page/life.h"
+#include "src/core/page/range.h"
+#include "src/core/page/sizes.h"
+#include "src/space/fit.h"
+#include "src/space/space.h"
+
+/* ---- one thread at a time ----------------------------------------------------------------- */
+
+bool qi_resize_begin(qi_page *page)
+{
+    qi_pages *pages = &page->shard->memory->pages;
+    qi_lock_acquire(&pages->lock);
+    bool is_free = !page->resizing;
+    page->resizing = true;
+    if (is_free)
+        page->owner = qi_thread_self();
+    qi_lock_release(&pages->lock);
+    if (is_free)
+        qi_transit_begin();
+    return is_free;
+}
+
+void qi_resize_await(qi_shard *shard, const qi_page *page)
+{
+    qi_pages *pages = &shard->memory->pages;
+    qi_lock_acquire(&pages->lock);
+    if (page->resizing)
+        qi_lock_wait(&pages->lock, &shard->lock);
+    qi_lock_release(&pages->lock);
+}
+
+void qi_resize_end(qi_page *page, bool has_changed)
+{
+    qi_pages *pages = &page->shard->memory->pages;
+    qi_lock_acquire(&pages->lock);
+    page->resizing = false;
+    page->cut_from = 0;
+    pages->changes += has_changed;
+    qi_lock_wake_all(&pages->lock);
+    qi_lock_release(&pages->lock);
+    qi_transit_end();
+}
+
+/* ---- the page ----------------------------------------------------------------------------- */
+
+qi_page *qi_backing_page(const qi_shard *shard)
+{
+    if (!shard->memory->is_elastic || !shard->shared)
+        return NULL;
+    return qi_shard_tally(shard, 0)->page; /* its only region has the lowest number */
+}
+
+/* Requires the shard's lock. The statistics follow the bytes of the page. */
+static void change_bytes(qi_page *page, uint64_t more, uint64_t less)
+{
+    qi_pages *pages = &page->shard->memory->pages;
+    quire_memory_stats *stats = &pages->stats;
+    const uint64_t from = page->native.bytes, to = from + more - less;
+    qi_lock_acquire(&pages->lock);
+    page->native.bytes = to;
+    qi_page_history_change(page, from, to);
+    stats->reserved_bytes += to - from;
+    qi_raise(&stats->peak_reserved_bytes, stats->reserved_bytes);
+    qi_lock_release(&pages->lock);
+}
+
+/* ---- a round ------------------------------------------------------------------------------ */
+
+/* A list on the stack, so that no host memory is needed. */
+enum { MAX_SPANS = 64 };
+
+typedef struct span_list {
+    quire_span spans[MAX_SPANS]; /* in ascending order */
+    uint32_t count;
+    uint64_t bytes;
+} span_list;
+
+static void add_span(span_list *list, const qi_chunk_run *run)
+{
+    uint32_t at = list->count++;
+    for (; at && list->spans[at - 1].offset > run->offset; at--)
+        list->spans[at] = list->spans[at - 1];
+    list->spans[at] = (quire_span){run->offset, run->size};
+    list->bytes += run->size;
+}
+
+/* Lists holes of a window that come after *at. Returns false if there are none. */
+static bool list_holes(const quire_space *space, const qi_window *window, qi_chunk_run *at,
+                       span_list *list)
+{
+    *list = (span_list){.count = 0};
+    while (list->count < MAX_SPANS && qi_space_next_hole(space, window, at))
+        add_span(list, at);
+    return list->count != 0;
+}
+
+/* Requires the shard's lock. Takes free chunks of up to `bytes` out of the space: a few ranges are
+   examined, or `all`. */
+static void take_free(const qi_page *page, uint64_t bytes, bool all, span_list *taken)
+{
+    quire_space *space = page->shard->space;
+    const uint64_t chunk = page->shard->memory->chunk;
+    qi_chunk_run run = {.size = 1};
+    *taken = (span_list){.count = 0};
+    while (taken->count < MAX_SPANS && taken->bytes < bytes) {
+        uint64_t most = (bytes - taken->bytes) / chunk;
+        if (qi_space_take_chunks(space, most, all, &run) || !run.size)
+            break;
+        add_span(taken, &run);
+    }
+}
+
+/* What a round backs, and what it has for that. */
+typedef struct qi_round {
+    qi_page *page;
+    span_list holes; /* to back */
+    uint64_t held;   /* bytes that stay claimed, of chunks that have lost their memory */
+} qi_round;
+
+/*
+ * Requires the shard's lock. Releases and reacquires it. Lets the memory of free chunks go, as much
+ * as the round needs. Returns whether there was any.
+ */
+static bool take_memory(qi_round *r, bool all)
+{
+    qi_shard *shard = r->page->shard;
+    quire_memory *memory = shard->memory;
+    const uint64_t before = r->held;
+    span_list taken = {.count = 1};
+    while (r->held < r->holes.bytes && taken.count) {
+        take_free(r->page, r->holes.bytes - r->held, all, &taken);
+        if (!taken.count)
+            break;
+        r->held += taken.bytes;
+        qi_lock_release(&shard->lock);
+        qi_device_page_unback(memory->device, &memory->calls, &memory->account, &r->page->native,
+                              taken.spans, taken.count, true);
+        qi_lock_acquire(&shard->lock);
+    }
+    return r->held > before;
+}
+
+/* Requires no lock. Backs the holes, with new memory for what is not held. */
+static quire_result request(const qi_round *r, qi_page_progress *progress)
+{
+    quire_memory *memory = r->page->shard->memory;
+    const uint64_t more = r->holes.bytes - r->held;
+    qi_page_attempt a = qi_page_attempt_begin(memory, more, more, false, progress);
+    quire_result result;
+    do {
+        qi_page_attempt_start(&a);
+        result = qi_device_page_back(memory->device, &memory->calls, &memory->account, &a.terms,
+                                     memory->name, &r->page->native, r->holes.spans, r->holes.count,
+                                     r->held);
+    } while (qi_is_out_of_memory(result) &&
+             qi_pages_give_back_empty(memory, UINT64_MAX, &progress->events));
+    (void)qi_page_attempt_again(&a, result, progress); /* there is no smaller size */
+    if (!result)
+        r->page->over_budget = a.terms.has_exceeded;
+    return result;
+}
+
+/* Requires the shard's lock. Releases and reacquires it. What the round holds is lost. */
+static void give_up(const qi_round *r)
+{
+    qi_shard *shard = r->page->shard;
+    quire_memory *memory = shard->memory;
+    if (!r->held)
+        return;
+    change_bytes(r->page, 0, r->held);
+    qi_lock_release(&shard->lock);
+    qi_device_page_give_up(memory->device, &memory->account, &r->page->native, r->held);
+    qi_lock_acquire(&shard->lock);
+}
+
+/*
+ * Requires the shard's lock. Releases and reacquires it. Backs the holes of the round: with the
+ * memory of free chunks if it `takes` some, otherwise with new memory. After a refusal it examines
+ * all free ranges.
+ */
+static quire_result back_holes(qi_round *r, bool takes, qi_page_progress *progress)
+{
+    qi_shard *shard = r->page->shard;
+    quire_result result;
+    bool all = false;
+    if (takes)
+        take_memory(r, false);
+    do {
+        qi_lock_release(&shard->lock);
+        result = request(r, progress);
+        qi_lock_acquire(&shard->lock);
+        all = !all && takes && qi_is_out_of_memory(result);
+    } while (all && take_memory(r, true));
+    if (result) {
+        give_up(r);
+        return result;
+    }
+    change_bytes(r->page, r->holes.bytes, r->held);
+    for (uint32_t i = 0; i < r->holes.count; i++)
+        qi_checked_page_grown(r->page, r->holes.spans[i].offset,
+                              r->holes.spans[i].offset + r->holes.spans[i].size);
+    return QUIRE_SUCCESS;
+}
+
+/* ---- windows ------------------------------------------------------------------------------ */
+
+/* Requires the shard's lock. Releases and reacquires it. Takes the memory of the holes that were
+   backed before `end`, after a later round has failed. */
+static void unback_before(qi_page *page, const qi_window *window, uint64_t end)
+{
+    qi_shard *shard = page->shard;
+    quire_memory *memory = shard->memory;
+    qi_chunk_run at = {0};
+    span_list done;
+    while (list_holes(shard->space, window, &at, &done) && done.spans[0].offset < end) {
+        change_bytes(page, 0, done.bytes);
+        qi_lock_release(&shard->lock);
+        qi_device_page_unback(memory->device, &memory->calls, &memory->account, &page->native,
+                              done.spans, done.count, false);
+        qi_lock_acquire(&shard->lock);
+    }
+}
+
+/* Requires the shard's lock. Releases and reacquires it. Backs the holes of a reserved window. */
+static quire_result back_window(qi_page *page, const qi_window *window, bool takes,
+                                qi_page_progress *progress)
+{
+    qi_chunk_run at = {0};
+    qi_round r = {.page = page};
+    quire_result result = QUIRE_SUCCESS;
+    while (!result && list_holes(page->shard->space, window, &at, &r.holes)) {
+        r.held = 0;
+        result = back_holes(&r, takes, progress);
+    }
+    if (result)
+        unback_before(page, window, r.holes.spans[0].offset);
+    return result;
+}
+
+/* Requires the shard's lock, for a page that is resizing. Releases and reacquires the lock. */
+static quire_result make_window(qi_page *page, qi_window *window, bool takes,
+                                qi_page_progress *progress)
+{
+    quire_space *space = page->shard->space;
+    quire_result result = qi_space_reserve_window(space, window);
+    if (result)
+        return result;
+    result = back_window(page, window, takes, progress);
+    if (result) {
+        qi_space_close_window(space, window);
+        return result;
+    }
+    qi_space_open_window(space, window);
+    progress->events.made = qi_page_made(page);
+    progress->events.made.grown = true;
+    return QUIRE_SUCCESS;
+}
+
+/* ---- room --------------------------------------------------------------------------------- */
+
+quire_result qi_backing_make_room(qi_shard *shard, uint64_t size, uint64_t alignment,
+                                  qi_resize_result *outcome, qi_page_progress *progress)
+{
+    qi_page *page = qi_backing_page(shard);
+    qi_window window;
+    *outcome = QI_RESIZE_NONE;
+    if (!qi_resize_begin(page)) {
+        if (qi_transit_is_on())
+            return qi_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+                           "a call from inside a backend's function does not wait for the page");
+        qi_resize_await(shard, page);
+        *outcome = QI_RESIZE_AWAITED;
+        return QUIRE_SUCCESS;
+    }
+    quire_result result = QUIRE_SUCCESS;
+    if (!qi_space_find_window(shard->space, size, alignment, &window))
+        result = qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+                              "%b (%u byte%s) requested: no stretch of the page's %b of addresses "
+                              "has room",
+                              size, size, page->native.extent);
+    else
+        result = make_window(page, &window, true, progress);
+    *outcome = result ? QI_RESIZE_NONE : QI_RESIZE_DONE;
+    qi_resize_end(page, !result);
+    return result;
+}
+
+quire_result qi_backing_add(qi_shard *shard, uint64_t bytes, qi_page_progress *progress)
+{
+    qi_page *page = qi_backing_page(shard);
+    qi_window window;
+    if (!qi_resize_begin(page)) {
+        qi_resize_await(shard, page);
+        return QUIRE_SUCCESS;
+    }
+    quire_result result = QUIRE_SUCCESS;
+    if (!qi_space_find_hole(shard->space, bytes, &window))
+        result = qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+                              "all %b of the page's addresses have memory", page->native.extent);
+    else
+        result = make_window(page, &window, false, progress);
+    qi_resize_end(page, !result);
+    return result;
+}
+
+/* ---- contiguous memories: the end ------------------------------------------------------------ */
+
+qi_page *qi_contiguous_page(const qi_shard *shard)
+{
+    if (!shard->memory->address_space || shard->memory->is_elastic || !shard->shared)
+        return NULL;
+    return qi_shard_tally(shard, 0)->page; /* its only region has the lowest number */
+}
+
+/* The least of: the memory's address space, the largest page of the device, the rest of the
+   line. */
+uint64_t qi_contiguous_max_size(const qi_shard *shard, uint64_t size, bool dedicated)
+{
+    const quire_memory *memory = shard->memory;
+    const quire_device_info *info = &memory->device->info;
+    if (!memory->address_space || dedicated)
+        return 0;
+    uint64_t max = memory->address_space, line = qi_space_line_left(shard->space);
+    if (info->limits.max_page && max > info->limits.max_page)
+        max = info->limits.max_page;
+    max = qi_align_down(max < line ? max : line, qi_page_unit(memory));
+    return max > size ? max : size;
+}
+
+/* Returns the bytes of the region of a page of `size` bytes. */
+static uint64_t region_size(const qi_page *page, uint64_t size)
+{
+    return qi_align_down(size - page->tally->skipped, page->shard->memory->granule);
+}
+
+/* Requires the shard's lock. The statistics follow the new size, and the list of empty pages, whose
+   sum and minimum change with it. */
+static void set_size(qi_page *page, uint64_t size)
+{
+    qi_pages *pages = &page->shard->memory->pages;
+    quire_memory_stats *stats = &pages->stats;
+    uint64_t from = page->native.bytes;
+    if (!page->tally->allocation_count) {
+        page->shard->empty_pages.bytes += size - from; /* of a smaller size: wraps, as intended */
+        if (size < page->shard->empty_pages.least)
+            page->shard->empty_pages.least = size;
+    }
+    qi_lock_acquire(&pages->lock);
+    page->native.extent = page->native.bytes = size;
+    qi_page_history_change(page, from, size);
+    stats->reserved_bytes += size - from;
+    qi_raise(&stats->peak_reserved_bytes, stats->reserved_bytes);
+    qi_lock_release(&pages->lock);
+}
+
+bool qi_contiguous_is_shrinking(const qi_shard *shard)
+{
+    const qi_page *page = qi_contiguous_page(shard);
+    return page && page->cut_from;
+}
+
+uint64_t qi_contiguous_shrink_finish(quire_memory *memory, qi_page *page)
+{
+    const quire_span cut = {page->native.extent, page->cut_from - page->native.extent};
+    qi_device_page_unback(memory->device, &memory->calls, &memory->account, &page->native, &cut, 1,
+                          false);
+    qi_resize_end(page, true);
+    return cut.size;
+}
+
+/* ---- contiguous memories: growing ------------------------------------------------------------ */
+
+/* The page is `resizing` during a growth, so that this thread alone moves its end, although it
+   releases the locks for the backend call. */
+
+/* Sets *needed to the page size at which the request fits at the page's end; 0 if it fits now. */
+static quire_result needed_size(const qi_page *page, uint64_t size, uint64_t alignment,
+                                uint64_t *needed)
+{
+    const qi_shard *shard = page->shard;
+    const uint64_t granule = shard->memory->granule, max = page->native.native.size;
+    uint64_t end = page->tally->skipped + region_size(page, page->native.extent), total = 0;
+    uint64_t start = end - qi_space_free_at_end(shard->space, page->region);
+    start +=
+        qi_padding(page->native.native.address + start, alignment > granule ? alignment : granule);
+    *needed = 0;
+    if (qi_align_up_overflows(size, granule, &total) || qi_add_overflows(start, total, &total) ||
+        qi_align_up_overflows(total, qi_page_unit(shard->memory), &total))
+        total = UINT64_MAX;
+    if (total > max)
+        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+                            size > max
+                                ? "%b (%u byte%s) can never fit: the page has %b and can grow to %b"
+                                : "%b (%u byte%s) requested: the page has %b and can grow to %b",
+                            size, size, page->native.extent, max);
+    if (total > page->native.extent)
+        *needed = total;
+    return QUIRE_SUCCESS;
+}
+
+/*
+ * Requires the shard's lock. Begins the attempts to grow the page, by the size that the policy says
+ * or by as little as `needed`, the size of the page, lacks.
+ */
+static qi_page_attempt begin_growth(const qi_page *page, uint64_t needed,
+                                    qi_page_progress *progress)
+{
+    const qi_shard *shard = page->shard;
+    quire_memory *memory = shard->memory;
+    const uint64_t from = page->native.extent, room = page->native.native.size - from;
+    bool is_reduced = false;
+    qi_lock_acquire(&memory->pages.lock);
+    uint64_t by = qi_page_policy_size(shard);
+    by = qi_page_attempt_size(memory, by < room ? by : room, needed - from,
+                              qi_page_max_bytes(shard, progress), &is_reduced);
+    qi_lock_release(&memory->pages.lock);
+    return qi_page_attempt_begin(memory, by, needed - from, is_reduced, progress);
+}
+
+/*
+ * Requires no lock. Maps a->size more bytes of the page. If memory is exhausted it gives back all
+ * empty pages and tries again, then with a smaller a->size.
+ */
+static quire_result map_more(const qi_page *page, qi_page_attempt *a, qi_page_progress *progress)
+{
+    quire_memory *memory = a->memory;
+    quire_result result;
+    do {
+        do {
+            qi_page_attempt_start(a);
+            const quire_span more = {page->native.extent, a->size};
+            result = qi_device_page_back(memory->device, &memory->calls, &memory->account,
+                                         &a->terms, memory->name, &page->native, &more, 1, 0);
+        } while (qi_is_out_of_memory(result) &&
+                 qi_pages_give_back_empty(memory, UINT64_MAX, &progress->events));
+    } while (qi_page_attempt_again(a, result, progress));
+    return result;
+}
+
+/* Requires the shard's lock. The page has `to` bytes. */
+static void grown(qi_page *page, uint64_t to, const qi_budget_terms *terms)
+{
+    qi_pages *pages = &page->shard->memory->pages;
+    qi_checked_page_grown(page, page->native.extent, to);
+    set_size(page, to);
+    page->over_budget = terms->has_exceeded;
+    qi_lock_acquire(&pages->lock);
+    pages->stats.pages_over_budget += terms->has_exceeded;
+    qi_lock_release(&pages->lock);
+}
+
+/*
+ * Requires the shard's lock, for a page that is resizing. Releases and reacquires the lock. If the
+ * space has no host memory for the larger region, the new part is unmapped again.
+ */
+static quire_result grow(qi_page *page, uint64_t needed, qi_page_progress *progress)
+{
+    qi_shard *shard = page->shard;
+    quire_memory *memory = shard->memory;
+    const uint64_t from = page->native.extent;
+    qi_page_attempt a = begin_growth(page, needed, progress);
+    qi_page *leaving = qi_empty_pages_take_oldest(shard, a.size, QI_EMPTY_PAGES_PER_CALL, NULL);
+    progress->gave_back_empty = true;
+    qi_lock_release(&shard->lock);
+    qi_pages_give_back(memory, leaving, &progress->events);
+    quire_result result = map_more(page, &a, progress);
+    const uint64_t to = from + a.size;
+    qi_lock_acquire(&shard->lock);
+    if (result)
+        return result;
+    result = qi_addresses_grow_page(memory, page, to);
+    if (!result)
+        result = qi_space_resize_region(shard->space, page->region, region_size(page, to));
+    if (!result) {
+        grown(page, to, &a.terms);
+        return QUIRE_SUCCESS;
+    }
+    qi_lock_release(&shard->lock);
+    qi_device_page_unback(memory->device, &memory->calls, &memory->account, &page->native,
+                          &(quire_span){from, to - from}, 1, false);
+    qi_lock_acquire(&shard->lock);
+    return result;
+}
+
+quire_result qi_contiguous_grow_for(qi_shard *shard, uint64_t size, uint64_t alignment,
+                                    qi_resize_result *outcome, qi_page_progress *progress)
+{
+    qi_page *page = qi_contiguous_page(shard);
+    uint64_t needed = 0;
+    *outcome = QI_RESIZE_NONE;
+    if (!page)
+        return QUIRE_SUCCESS;
+    if (!qi_resize_begin(page)) {
+        if (qi_transit_is_on())
+            return qi_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+                           "a call from inside a backend's function does not wait for the page");
+        qi_resize_await(shard, page);
+        *outcome = QI_RESIZE_AWAITED;
+        return QUIRE_SUCCESS;
+    }
+    quire_result result = needed_size(page, size, alignment, &needed);
+    if (!result && needed) {
+        result = grow(page, needed, progress);
+        *outcome = result ? QI_RESIZE_NONE : QI_RESIZE_DONE;
+        if (!result) {
+            progress->events.made = qi_page_made(page);
+            progress->events.made.grown = true;
+        }
+    }
+    qi_resize_end(page, *outcome == QI_RESIZE_DONE);
+    return result;
+}
+
+quire_result qi_contiguous_grow(qi_shard *shard, qi_resize_result *outcome,
+                                qi_page_progress *progress)
+{
+    const qi_page *page = qi_contiguous_page(shard);
+    uint64_t free = page ? qi_space_free_at_end(shard->space, page->region) : 0;
+    return qi_contiguous_grow_for(shard, free + 1, 1, outcome, progress);
+}
+
+/* ---- contiguous memories: shrinking ---------------------------------------------------------- */
+
+/*
+ * Returns how many free bytes at the page's end can be cut: whole units beyond `keep`, without
+ * going below the memory's floor. At least one unit of the page stays.
+ */
+static uint64_t spare_bytes(const qi_page *page, uint64_t keep)
+{
+    const qi_shard *shard = page->shard;
+    uint64_t unit = qi_page_unit(shard->memory), size = page->native.extent;
+    uint64_t free = qi_space_free_at_end(shard->space, page->region);
+    uint64_t above = qi_pages_above_floor(&shard->memory->pages);
+    uint64_t spare = free > keep ? free - keep : 0;
+    spare = qi_align_down(spare < above ? spare : above, unit);
+    return spare < size ? spare : qi_align_down(size - 1, unit);
+}
+
+qi_page *qi_contiguous_shrink(qi_shard *shard, uint64_t keep, qi_page *leaving)
+{
+    qi_page *page = qi_contiguous_page(shard);
+    if (!page || !qi_resize_begin(page))
+        return leaving;
+    uint64_t spare = spare_bytes(page, keep), from = page->native.extent;
+    if (!spare ||
+        qi_space_resize_region(shard->space, page->region, region_size(page, from - spare))) {
+        qi_resize_end(page, false);
+        return leaving;
+    }
+    qi_checked_page_cut(page, from - spare, from);
+    set_size(page, from - spare);
+    page->cut_from = from;
+    page->next = leaving;
+    return page;
+}

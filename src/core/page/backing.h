@@ -1,0 +1,120 @@
+/*
+ * backing.h - the page of an elastic memory: it covers a range of addresses, of which the chunks
+ * in use have memory. Also the page of a contiguous memory.
+ *
+ * The space knows stretches without memory as holes of its region. A request that no free range
+ * holds gets a window of holes and free ranges (qi_window). The window is reserved under the
+ * shard's lock, its holes are backed without a lock, and then it is free. Memory comes from free
+ * chunks elsewhere in the page before new memory is requested.
+ *
+ * One thread at a time changes which chunks of a page have memory; the page is `resizing`
+ * meanwhile. Allocations in the page are made, used and freed as usual during that time.
+ */
+#ifndef QUIRE_SRC_CORE_PAGE_BACKING_H
+#define QUIRE_SRC_CORE_PAGE_BACKING_H
+
+#include "src/core/page/life.h"
+#include "src/core/state/memory.h"
+
+/* ---- one thread at a time ----------------------------------------------------------------- */
+
+/*
+ * The lock of the pages protects `resizing`, because a thread that waits for another one's change
+ * sleeps on that lock.
+ */
+
+/* Requires the shard's lock. Returns false if another thread changes the page. Marks the thread as
+   busy with a page, so that it never waits for itself. */
+bool qi_resize_begin(qi_page *page);
+
+/* Requires the shard's lock. Releases and reacquires it while another thread changes the page.
+   Waits once: the caller tests its condition again, because another thread may begin at once. */
+void qi_resize_await(qi_shard *shard, const qi_page *page);
+
+/* Ends what qi_resize_begin began. `has_changed` makes waiting threads look for room again. */
+void qi_resize_end(qi_page *page, bool has_changed);
+
+/* What a call that did not fail has done. */
+typedef enum qi_resize_result {
+    QI_RESIZE_NONE = 0, /* nothing: there is no page, or the request fits already */
+    QI_RESIZE_AWAITED,  /* another thread has changed the page */
+    QI_RESIZE_DONE
+} qi_resize_result;
+
+/* ---- the page ----------------------------------------------------------------------------- */
+
+/* Requires the shard's lock. Returns the page, or NULL if there is none or it is being made. */
+qi_page *qi_backing_page(const qi_shard *shard);
+
+/* ---- room --------------------------------------------------------------------------------- */
+
+/*
+ * Requires the shard's lock. Releases and reacquires it. Makes a free range in which `size` bytes
+ * at `alignment` fit; the caller searches again, because other threads may have taken it. Fails
+ * with OUT_OF_DEVICE_MEMORY if the addresses or the memory are exhausted, OVER_BUDGET,
+ * OUT_OF_HOST_MEMORY, and errors of the backend. The caller reports the events.
+ */
+QUIRE_MUST_USE quire_result qi_backing_make_room(qi_shard *shard, uint64_t size, uint64_t alignment,
+                                                 qi_resize_result *outcome,
+                                                 qi_page_progress *progress);
+
+/* Like qi_backing_make_room without a request: backs up to `bytes` of the largest hole, and takes
+   no free chunks. */
+QUIRE_MUST_USE quire_result qi_backing_add(qi_shard *shard, uint64_t bytes,
+                                           qi_page_progress *progress);
+
+/*
+ * A contiguous memory has one shared page that grows and shrinks at its end. The backend reserves
+ * addresses when the page is made and maps the part in use.
+ */
+
+/* ---- contiguous memories: the end ------------------------------------------------------------ */
+
+/* Requires the shard's lock. Returns the page, or NULL if there is none or it is being made. */
+qi_page *qi_contiguous_page(const qi_shard *shard);
+
+/*
+ * Returns the bytes of addresses to reserve for a page that is made with `size` bytes; 0 for a page
+ * that cannot grow.
+ */
+uint64_t qi_contiguous_max_size(const qi_shard *shard, uint64_t size, bool dedicated);
+
+/* Requires the locks of the shard and of the pages. Whether a cut end is not yet unmapped. */
+bool qi_contiguous_is_shrinking(const qi_shard *shard);
+
+/* Requires no lock. Unmaps the cut end of a page. Returns its bytes. */
+uint64_t qi_contiguous_shrink_finish(quire_memory *memory, qi_page *page);
+
+/* ---- contiguous memories: growing ------------------------------------------------------------ */
+
+/*
+ * Requires the shard's lock. Releases and reacquires it. Grows the page by what the policy says, or
+ * by as little as the request needs at its end if the backend refuses more. Gives back empty
+ * dedicated pages first. The caller searches again afterwards: other threads may have taken the new
+ * room. Fails as qi_page_make does, with OUT_OF_DEVICE_MEMORY if the reserved addresses end, and
+ * if another thread moves the end and this thread has a page in transit. The caller reports the
+ * events.
+ */
+QUIRE_MUST_USE quire_result qi_contiguous_grow_for(qi_shard *shard, uint64_t size,
+                                                   uint64_t alignment, qi_resize_result *outcome,
+                                                   qi_page_progress *progress);
+
+/* Like qi_contiguous_grow_for without a request: grows by what the policy says. */
+QUIRE_MUST_USE quire_result qi_contiguous_grow(qi_shard *shard, qi_resize_result *outcome,
+                                               qi_page_progress *progress);
+
+/* ---- contiguous memories: shrinking ---------------------------------------------------------- */
+
+/*
+ * The shard's lock protects the cut; the end is unmapped without a lock. Invariant: while cut_from
+ * of a page is not 0, the page is `resizing`, so that no other thread moves its end.
+ */
+
+/*
+ * Requires the shard's lock. Cuts the free end of the contiguous page beyond `keep` bytes, down to
+ * the memory's floor. Puts the page in front of the list, which the caller gives without a lock to
+ * qi_pages_give_back: that unmaps the end. Changes nothing if another thread moves the end.
+ */
+qi_page *qi_contiguous_shrink(qi_shard *shard, uint64_t keep, qi_page *leaving);
+
+#endif
