@@ -15,7 +15,7 @@ static inline void make_with(fixture *f, const quire_memory_options *options)
     fixture_prepare(f);
     fake_offer_growth(&f->fake);
     all.elastic = true;
-    all.pages.page_size = CHUNK;
+    all.pages.page_size = CHUNK; /* the other fields of the policy are the caller's */
     if (!all.address_space)
         all.address_space = CHUNKS * CHUNK;
     fixture_open(f, &all);

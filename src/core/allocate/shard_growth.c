@@ -27,6 +27,7 @@ static quire_result create_shard(quire_memory *memory, uint32_t index)
         return result;
     }
     shard->index = index;
+    shard->work = memory->is_elastic ? QI_WORK_AGING : 0; /* its chunks age from the start */
     shard->memory = memory;
     qi_lock_init(&shard->lock, "shard", (qi_lock_rank)(QI_RANK_SHARD + index));
     qi_slot_queue_init(&shard->queue);

@@ -47,6 +47,7 @@ void qi_resize_end(qi_page *page, bool has_changed)
     qi_lock_acquire(&pages->lock);
     page->resizing = false;
     page->cut_from = 0;
+    page->to_give = 0;
     pages->changes += has_changed;
     qi_lock_wake_all(&pages->lock);
     qi_lock_release(&pages->lock);
@@ -185,17 +186,25 @@ static void give_up(const qi_round *r)
     qi_lock_acquire(&shard->lock);
 }
 
+/* Requires the shard's lock. Whether the policy keeps the free chunks beside new memory. */
+static bool may_keep_more(const qi_round *r)
+{
+    const uint64_t retained = r->page->shard->memory->policy.retained_empty_bytes;
+    const uint64_t free = qi_backing_free(r->page->shard);
+    return free < retained && r->holes.bytes <= retained - free;
+}
+
 /*
  * Requires the shard's lock. Releases and reacquires it. Backs the holes of the round: with the
- * memory of free chunks if it `takes` some, otherwise with new memory. After a refusal it examines
- * all free ranges.
+ * memory of free chunks if it `takes` some, unless the policy keeps them; otherwise with new
+ * memory. After a refusal it examines all free ranges.
  */
 static quire_result back_holes(qi_round *r, bool takes, qi_page_progress *progress)
 {
     qi_shard *shard = r->page->shard;
     quire_result result;
     bool all = false;
-    if (takes)
+    if (takes && !may_keep_more(r))
         take_memory(r, false);
     do {
         qi_lock_release(&shard->lock);
@@ -315,6 +324,99 @@ quire_result qi_backing_add(qi_shard *shard, uint64_t bytes, qi_page_progress *p
     return result;
 }
 
+/* ---- free chunks -------------------------------------------------------------------------- */
+
+/*
+ * Free chunks leave in rounds without a lock. Meanwhile allocations may use some of them, and
+ * others may become free.
+ */
+
+uint64_t qi_backing_free(const qi_shard *shard)
+{
+    const qi_page *page = qi_backing_page(shard);
+    return page ? page->native.bytes - page->tally->live_bytes : 0;
+}
+
+qi_page *qi_backing_shrink(qi_shard *shard, uint64_t bytes, qi_page *leaving)
+{
+    qi_page *page = qi_backing_page(shard);
+    const uint64_t above = qi_pages_above_floor(&shard->memory->pages);
+    const uint64_t free = qi_backing_free(shard), chunk = shard->memory->chunk;
+    if (!bytes || free < chunk)
+        return leaving;
+    bytes = bytes < free ? qi_align_down(bytes + chunk - 1, chunk) : free;
+    bytes = qi_align_down(bytes < above ? bytes : above, chunk);
+    if (!bytes || !qi_resize_begin(page))
+        return leaving;
+    page->to_give = bytes;
+    page->next = leaving;
+    return page;
+}
+
+/* Requires no lock. Takes page->to_give bytes of free chunks, or as many as there are. */
+static uint64_t give_chunks(quire_memory *memory, qi_page *page)
+{
+    qi_shard *shard = page->shard;
+    const uint64_t wanted = page->to_give;
+    uint64_t given = 0;
+    span_list taken;
+    do {
+        qi_lock_acquire(&shard->lock);
+        take_free(page, wanted - given, true, &taken);
+        change_bytes(page, 0, taken.bytes);
+        qi_lock_release(&shard->lock);
+        if (taken.count)
+            qi_device_page_unback(memory->device, &memory->calls, &memory->account, &page->native,
+                                  taken.spans, taken.count, false);
+        given += taken.bytes;
+    } while (taken.count && given < wanted);
+    return given;
+}
+
+/* The bytes that were free for `age` nanoseconds, beyond `keep`: the least of all looks of that
+   time. */
+static uint64_t aged_bytes(qi_page *page, uint64_t free, uint64_t keep, uint64_t age)
+{
+    const uint64_t time = qi_memory_time(page->shard->memory);
+    if (!page->emptied_at || time < page->emptied_at) {
+        page->emptied_at = time;
+        page->least_free = free;
+    }
+    page->least_free = free < page->least_free ? free : page->least_free;
+    if (time - page->emptied_at < age)
+        return 0;
+    page->emptied_at = 0;
+    return page->least_free > keep ? page->least_free - keep : 0;
+}
+
+enum { DEFAULT_SHARE = 10 };
+static const uint64_t DEFAULT_AGE = 1000000000;
+
+qi_page *qi_backing_age(qi_shard *shard, qi_page *leaving)
+{
+    qi_page *page = qi_backing_page(shard);
+    const quire_page_policy *policy = &shard->memory->policy;
+    shard->work |= shard->memory->is_elastic ? QI_WORK_AGING : 0;
+    if (!page)
+        return leaving;
+    const uint64_t free = qi_backing_free(shard), chunk = shard->memory->chunk;
+    const uint64_t retained = policy->retained_empty_bytes;
+    uint64_t age = policy->retention_nanoseconds, keep = 0;
+    if (retained && free > retained && free - retained >= chunk)
+        return qi_backing_shrink(shard, free - retained, leaving);
+    if (retained && !age)
+        return leaving;
+    if (!age) {
+        age = DEFAULT_AGE;
+        keep = page->native.bytes / DEFAULT_SHARE;
+    }
+    if (free < keep + chunk) {
+        page->emptied_at = 0;
+        return leaving;
+    }
+    return qi_backing_shrink(shard, aged_bytes(page, free, keep, age), leaving);
+}
+
 /* ---- contiguous memories: the end ------------------------------------------------------------ */
 
 qi_page *qi_contiguous_page(const qi_shard *shard)
@@ -365,19 +467,29 @@ static void set_size(qi_page *page, uint64_t size)
     qi_lock_release(&pages->lock);
 }
 
-bool qi_contiguous_is_shrinking(const qi_shard *shard)
-{
-    const qi_page *page = qi_contiguous_page(shard);
-    return page && page->cut_from;
-}
-
-uint64_t qi_contiguous_shrink_finish(quire_memory *memory, qi_page *page)
+/* Unmaps the cut end of the page. Returns its bytes. */
+static uint64_t finish_cut(quire_memory *memory, const qi_page *page)
 {
     const quire_span cut = {page->native.extent, page->cut_from - page->native.extent};
     qi_device_page_unback(memory->device, &memory->calls, &memory->account, &page->native, &cut, 1,
                           false);
-    qi_resize_end(page, true);
     return cut.size;
+}
+
+bool qi_resize_is_giving(const qi_shard *shard)
+{
+    const qi_page *page = qi_backing_page(shard);
+    if (!page)
+        page = qi_contiguous_page(shard);
+    return page && (page->cut_from || page->to_give);
+}
+
+uint64_t qi_resize_finish(quire_memory *memory, qi_page *page, qi_page_change *change)
+{
+    uint64_t bytes = page->elastic ? give_chunks(memory, page) : finish_cut(memory, page);
+    *change = (qi_page_change){.size = page->native.bytes, .number = page->number, .grown = true};
+    qi_resize_end(page, true);
+    return bytes;
 }
 
 /* ---- contiguous memories: growing ------------------------------------------------------------ */

@@ -34,6 +34,14 @@ void qi_resize_await(qi_shard *shard, const qi_page *page);
 /* Ends what qi_resize_begin began. `has_changed` makes waiting threads look for room again. */
 void qi_resize_end(qi_page *page, bool has_changed);
 
+/* Requires the locks of the shard and of the pages. Whether a page still has memory that it
+   gives. */
+bool qi_resize_is_giving(const qi_shard *shard);
+
+/* Requires no lock, for a page of a list that qi_pages_give_back got: takes what the page gives.
+   Returns the bytes. *change receives the new size. */
+uint64_t qi_resize_finish(quire_memory *memory, qi_page *page, qi_page_change *change);
+
 /* What a call that did not fail has done. */
 typedef enum qi_resize_result {
     QI_RESIZE_NONE = 0, /* nothing: there is no page, or the request fits already */
@@ -63,6 +71,26 @@ QUIRE_MUST_USE quire_result qi_backing_make_room(qi_shard *shard, uint64_t size,
 QUIRE_MUST_USE quire_result qi_backing_add(qi_shard *shard, uint64_t bytes,
                                            qi_page_progress *progress);
 
+/* ---- free chunks -------------------------------------------------------------------------- */
+
+/* Requires the shard's lock. Returns the bytes of the elastic page that no allocation uses; 0
+   without one. */
+uint64_t qi_backing_free(const qi_shard *shard);
+
+/*
+ * Requires the shard's lock. Free chunks of the elastic page are to lose their memory: up to
+ * `bytes`, down to the memory's floor. Puts the page in front of the list, which the caller gives
+ * without a lock to qi_pages_give_back. Changes nothing if another thread changes the page.
+ */
+qi_page *qi_backing_shrink(qi_shard *shard, uint64_t bytes, qi_page *leaving);
+
+/*
+ * Requires the shard's lock. Applies the policy's retention to the elastic page, as
+ * qi_backing_shrink. By default free bytes beyond a tenth of the memory and a chunk leave if they
+ * were free for a second. Called for one free in 16.
+ */
+qi_page *qi_backing_age(qi_shard *shard, qi_page *leaving);
+
 /*
  * A contiguous memory has one shared page that grows and shrinks at its end. The backend reserves
  * addresses when the page is made and maps the part in use.
@@ -78,12 +106,6 @@ qi_page *qi_contiguous_page(const qi_shard *shard);
  * that cannot grow.
  */
 uint64_t qi_contiguous_max_size(const qi_shard *shard, uint64_t size, bool dedicated);
-
-/* Requires the locks of the shard and of the pages. Whether a cut end is not yet unmapped. */
-bool qi_contiguous_is_shrinking(const qi_shard *shard);
-
-/* Requires no lock. Unmaps the cut end of a page. Returns its bytes. */
-uint64_t qi_contiguous_shrink_finish(quire_memory *memory, qi_page *page);
 
 /* ---- contiguous memories: growing ------------------------------------------------------------ */
 

@@ -42,8 +42,7 @@ static qi_page **list_of(qi_empty_pages *empty_pages, const qi_page *page)
     return &empty_pages->dedicated[qi_highest_bit(requested_size(page))];
 }
 
-/* Reads the memory's clock, or the system's if the memory has none; nanoseconds. */
-static uint64_t time_now(const quire_memory *memory)
+uint64_t qi_memory_time(const quire_memory *memory)
 {
     return memory->clock.now ? memory->clock.now(memory->clock.user) : qi_clock();
 }
@@ -61,7 +60,7 @@ void qi_empty_pages_add(qi_page *page)
     empty_pages->newest = page;
     empty_pages->bytes += page->native.bytes;
     page->emptied_at =
-        page->shard->memory->policy.retention_nanoseconds ? time_now(page->shard->memory) : 0;
+        page->shard->memory->policy.retention_nanoseconds ? qi_memory_time(page->shard->memory) : 0;
     empty_pages->tied += page->tied;
     if (!page->dedicated || page->tied)
         return;
@@ -293,7 +292,7 @@ void qi_retention_note_made(qi_shard *shard)
     qi_retention *now = &shard->retention;
     if (!now->given)
         return;
-    uint64_t time = time_now(shard->memory), missed = time - now->since;
+    uint64_t time = qi_memory_time(shard->memory), missed = time - now->since;
     bool is_recent = time >= now->since && missed <= LONGEST_MISSED;
     now->given = is_recent ? now->given - 1 : 0;
     if (!is_recent || now->age >= 2 * missed)
@@ -308,7 +307,7 @@ static qi_page *apply_default(qi_shard *shard, uint32_t max, qi_page *leaving)
     uint64_t keep = kept_by_default(shard);
     if (shard->empty_pages.bytes <= keep)
         return leaving;
-    uint64_t time = time_now(shard->memory);
+    uint64_t time = qi_memory_time(shard->memory);
     portion p = begin(shard, 0, max);
     leaving = take_old(shard, time, default_age(&shard->retention, time), keep, &p, leaving);
     shard->work |= p.beyond >= max ? QI_WORK_EMPTIED : 0;
@@ -328,6 +327,7 @@ static qi_page *apply_policy(qi_shard *shard, uint32_t max, qi_page *leaving)
     const quire_page_policy *policy = &shard->memory->policy;
     leaving = take_tied(shard, leaving);
     shard->work = 0;
+    leaving = qi_backing_age(shard, leaving);
     if (qi_retention_is_default(policy))
         return apply_default(shard, max, leaving);
     portion p = begin(shard, 0, max);
@@ -335,8 +335,8 @@ static qi_page *apply_policy(qi_shard *shard, uint32_t max, qi_page *leaving)
         leaving = take_down_to(shard, policy->retained_empty_bytes / qi_shard_shares(shard->memory),
                                &p, leaving);
     if (policy->retention_nanoseconds)
-        leaving =
-            take_old(shard, time_now(shard->memory), policy->retention_nanoseconds, 0, &p, leaving);
+        leaving = take_old(shard, qi_memory_time(shard->memory), policy->retention_nanoseconds, 0,
+                           &p, leaving);
     shard->work |= p.beyond >= max ? QI_WORK_EMPTIED : 0;
     return leaving;
 }
@@ -409,13 +409,16 @@ static qi_page *take_highest(quire_memory *memory, uint64_t target, qi_page *lea
     return leaving;
 }
 
-/* Requires the locks of all shards. Cuts the free ends of contiguous pages to `target` bytes. */
+/* Requires the locks of all shards. Cuts the free end of a contiguous page, and free chunks of an
+   elastic page, down to `target` bytes. */
 static qi_page *cut_ends(quire_memory *memory, uint64_t target, qi_page *leaving)
 {
-    uint64_t empty = empty_bytes(memory);
-    for (uint32_t i = 0; i < qi_shard_count(memory); i++)
-        leaving =
-            qi_contiguous_shrink(memory->shards[i], target > empty ? target - empty : 0, leaving);
+    const uint64_t empty = empty_bytes(memory), keep = target > empty ? target - empty : 0;
+    for (uint32_t i = 0; i < qi_shard_count(memory); i++) {
+        const uint64_t free = qi_backing_free(memory->shards[i]);
+        leaving = qi_contiguous_shrink(memory->shards[i], keep, leaving);
+        leaving = qi_backing_shrink(memory->shards[i], free > keep ? free - keep : 0, leaving);
+    }
     return leaving;
 }
 
@@ -453,7 +456,9 @@ void qi_memory_set_limit(quire_memory *memory, uint64_t bytes)
     uint64_t empty = empty_bytes(memory), used = qi_account_used(&memory->account);
     uint64_t over = bytes && used > bytes ? used - bytes : 0;
     qi_page *leaving = take_highest(memory, empty > over ? empty - over : 0, NULL);
-    if (over > empty)
+    if (over > empty && memory->is_elastic)
+        leaving = qi_backing_shrink(memory->shards[0], over - empty, leaving);
+    else if (over > empty)
         leaving = cut_ends(memory, 0, leaving);
     qi_shards_release(memory);
     qi_pages_destroy(memory, leaving);
@@ -470,8 +475,10 @@ uint64_t qi_pages_give_back_empty(quire_memory *memory, uint64_t bytes, qi_page_
         uint64_t before = shard->empty_pages.bytes;
         leaving = qi_empty_pages_take_oldest(shard, bytes - taken, 0, leaving);
         taken += before - shard->empty_pages.bytes;
-        if (taken < bytes)
+        if (taken < bytes) {
             leaving = qi_contiguous_shrink(shard, 0, leaving);
+            leaving = qi_backing_shrink(shard, bytes - taken, leaving);
+        }
         qi_lock_release(&shard->lock);
     }
     return qi_pages_give_back(memory, leaving, events);

@@ -68,6 +68,9 @@ qi_page *qi_empty_pages_apply_all(quire_memory *memory, uint32_t max, qi_page *l
 qi_page *qi_empty_pages_take_oldest(qi_shard *shard, uint64_t needed, uint32_t max,
                                     qi_page *leaving);
 
+/* Reads the memory's clock, or the system's if the memory has none; nanoseconds. */
+uint64_t qi_memory_time(const quire_memory *memory);
+
 /*
  * Requires the shard's lock. Does what other threads left to the shard: drains its inbox, and
  * applies the policy if a page became empty.

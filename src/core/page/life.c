@@ -78,7 +78,7 @@ void qi_page_events_report_some(quire_memory *memory, qi_page_events *events, co
 {
     const qi_page_events reported = *events;
     *events = (qi_page_events){.gone = NULL};
-    if (reported.cut.size)
+    if (reported.cut.grown)
         qi_event_page(memory, QUIRE_EVENT_PAGE_RESIZED, reported.cut.number, reported.cut.size);
     if (reported.gone || reported.renewed.size)
         report_gone(memory, reported.gone, &reported.renewed);
@@ -427,21 +427,19 @@ static void set_ending(qi_pages *pages, qi_page *page)
     qi_lock_release(&pages->lock);
 }
 
-/* Unmaps the cut ends of pages in the list, and removes these pages from it: they stay LIVE. */
+/* Takes the memory that pages in the list give, and removes these pages from it: they stay LIVE. */
 static qi_page *end_cuts(quire_memory *memory, qi_page *list, uint64_t *bytes,
                          qi_page_events *events)
 {
     qi_page **link = &list;
     while (*link) {
         qi_page *page = *link;
-        if (!page->cut_from) {
+        if (page->cut_from || page->to_give) {
+            *link = page->next;
+            *bytes += qi_resize_finish(memory, page, &events->cut);
+        } else {
             link = &page->next;
-            continue;
         }
-        *link = page->next;
-        events->cut =
-            (qi_page_change){.size = page->native.bytes, .number = page->number, .grown = true};
-        *bytes += qi_contiguous_shrink_finish(memory, page);
     }
     return list;
 }
@@ -791,7 +789,7 @@ bool qi_page_wait_for_change(qi_shard *shard, quire_result refusal, qi_page_wait
     bool has_changed = pages->changes != wait->changes;
     if (!wait->turn || wait->as_of != wait->changes)
         *wait = (qi_page_wait){wait->changes, pages->turns, wait->changes};
-    bool waits = pages->leaving || pages->moving || qi_contiguous_is_shrinking(shard) ||
+    bool waits = pages->leaving || pages->moving || qi_resize_is_giving(shard) ||
                  (is_full && pages->being_made) || has_page_begun_by(pages, wait->turn);
     if (waits && !has_changed)
         qi_lock_wait(&pages->lock, &shard->lock);

@@ -39,7 +39,7 @@ void qi_page_events_report_some(quire_memory *memory, qi_page_events *events, co
 static inline void qi_page_events_report(quire_memory *memory, qi_page_events *events,
                                          const char *more)
 {
-    if (events->gone || events->renewed.size || events->cut.size || events->made.size)
+    if (events->gone || events->renewed.size || events->cut.grown || events->made.size)
         qi_page_events_report_some(memory, events, more);
 }
 
