@@ -208,8 +208,9 @@ typedef struct quire_item {
     uint32_t page;  /* its number */
     bool dedicated; /* the page is dedicated */
     bool is_free;
-    uint64_t page_size;
-    uint64_t offset; /* bytes from the start of the page */
+    uint64_t page_size;  /* bytes; of an elastic page those up to the last that has memory */
+    uint64_t page_bytes; /* that have memory: less than page_size if an elastic page has gaps */
+    uint64_t offset;     /* from the start of the page, bytes */
     uint64_t left_padding;
     uint64_t size;
     /* The fields below are set for allocations only. */
@@ -224,9 +225,9 @@ typedef struct quire_item {
 /*
  * Calls `visit` for every range, free and live: pages by number, ranges of a page by address. Less
  * than a granule at the edges of a page is not visited: no allocation can use it, and it counts as
- * free. Each page is a consistent snapshot; other threads may change the memory between two pages.
- * `visit` may call quire. Returning false ends the walk. Errors: INVALID_ARGUMENT,
- * OUT_OF_HOST_MEMORY.
+ * free. Stretches of an elastic page without memory are not visited either. Each page is a
+ * consistent snapshot; other threads may change the memory between two pages. `visit` may call
+ * quire. Returning false ends the walk. Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_walk(
     const quire_memory *memory, bool (*visit)(void *user, const quire_item *item), void *user);

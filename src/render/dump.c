@@ -117,6 +117,7 @@ static void begin_page(dump *d, const quire_item *item)
     qi_json_object(&d->json, NULL);
     qi_json_number(&d->json, "page", item->page);
     qi_json_number(&d->json, "size", item->page_size);
+    qi_json_number(&d->json, "bytes", item->page_bytes);
     qi_json_bool(&d->json, "dedicated", item->dedicated);
     qi_json_array(&d->json, "ranges");
 }

@@ -43,8 +43,9 @@ typedef struct drawing {
     uint32_t row; /* number of rows so far */
     bool in_page; /* the last row shows `page` */
     uint32_t page;
-    uint64_t page_size, live; /* bytes of that page */
-    quire_result result;      /* of the memories of a device so far */
+    uint64_t page_size, page_bytes, live; /* of that page; see quire_item */
+    uint64_t end;                         /* of the item before, bytes from the page's start */
+    quire_result result;                  /* of the memories of a device so far */
 } drawing;
 
 static bool measure_item(void *user, const quire_item *item)
@@ -82,7 +83,7 @@ static void end_row(drawing *d)
     d->in_page = false;
     qi_write_format(&d->writer, "<text x=\"%d\" y=\"%d\">%s, %.0f %% live</text>\n",
                     LEFT + WIDTH + 8, d->top + (int)(d->row - 1) * PITCH + BAR - 7,
-                    qi_bytes(d->page_size).text, 100.0 * (double)d->live / (double)d->page_size);
+                    qi_bytes(d->page_bytes).text, 100.0 * (double)d->live / (double)d->page_bytes);
 }
 
 static void begin_row(drawing *d, const quire_item *item)
@@ -94,12 +95,13 @@ static void begin_row(drawing *d, const quire_item *item)
     qi_write_format(&d->writer, "<rect class=\"f\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\">",
                     LEFT, y, WIDTH, BAR);
     qi_write_format(&d->writer, "<title>page %" PRIu32 ": %s</title></rect>\n", item->page,
-                    qi_bytes(item->page_size).text);
+                    qi_bytes(item->page_bytes).text);
     d->row++;
     d->in_page = true;
     d->page = item->page;
     d->page_size = item->page_size;
-    d->live = 0;
+    d->page_bytes = item->page_bytes;
+    d->live = d->end = 0;
 }
 
 /* Opens a rectangle in the current row. The caller writes its title and closes it. */
@@ -112,11 +114,23 @@ static void draw_rect(drawing *d, uint64_t offset, uint64_t size, const char *at
                     attributes);
 }
 
+/* Draws the stretch of an elastic page before an item that has no memory. */
+static void draw_gap(drawing *d, const quire_item *item)
+{
+    const uint64_t begin = item->offset - item->left_padding, gap = begin - d->end;
+    if (gap && d->page_bytes < d->page_size) {
+        draw_rect(d, d->end, gap, "class=\"b\"");
+        qi_write_format(&d->writer, "<title>no memory: %s</title></rect>\n", qi_bytes(gap).text);
+    }
+    d->end = item->offset + item->size;
+}
+
 static bool draw_item(void *user, const quire_item *item)
 {
     drawing *d = user;
     if (!d->in_page || d->page != item->page)
         begin_row(d, item);
+    draw_gap(d, item);
     if (item->is_free)
         return !d->writer.failed;
     d->live += item->size + item->left_padding;

@@ -71,7 +71,7 @@ static bool gather_item(void *user, const quire_item *item)
         end_page(r);
         r->pages++;
         r->page = (page_line){
-            .number = item->page, .dedicated = item->dedicated, .size = item->page_size};
+            .number = item->page, .dedicated = item->dedicated, .size = item->page_bytes};
     }
     if (item->is_free) {
         if (!item->dedicated && item->size > r->page.largest_free)

@@ -18,12 +18,14 @@ typedef struct row {
     int cells;
     bool open;
     uint32_t page;
-    uint64_t page_size;
+    uint64_t page_size, page_bytes;
     uint64_t live, count;
     uint64_t filled[MAX_CELLS]; /* live bytes in each cell */
+    uint64_t backed[MAX_CELLS]; /* bytes of each cell that have memory */
 } row;
 
-/* A cell with any live byte shows at least the lowest block. */
+/* A cell with any live byte shows at least the lowest block. A cell of an elastic page without
+   memory is blank. */
 static void print_row(const row *r)
 {
     /* U+2581 to U+2588, and a middle dot for an empty cell */
@@ -33,16 +35,19 @@ static void print_row(const row *r)
     const char *const *signs = is_utf8_output() ? blocks : letters;
     printf("page %-4" PRIu32 " ", r->page);
     for (int i = 0; i < r->cells; i++) {
-        double share = (double)r->filled[i] * (double)r->cells / (double)r->page_size;
+        bool is_whole = r->page_bytes == r->page_size;
+        double room = is_whole ? (double)r->page_size / (double)r->cells : (double)r->backed[i];
+        double share = room > 0 ? (double)r->filled[i] / room : 0;
         int level = r->filled[i] ? 1 + (int)(share * (LEVELS - 1) + 0.001) : 0;
-        fputs(signs[level > LEVELS ? LEVELS : level], stdout);
+        fputs(room > 0 ? signs[level > LEVELS ? LEVELS : level] : " ", stdout);
     }
-    printf(" %11s  %3.0f%%  %" PRIu64 " allocation%s\n", qi_bytes(r->page_size).text,
-           100.0 * (double)r->live / (double)r->page_size, r->count, plural(r->count));
+    printf(" %11s  %3.0f%%  %" PRIu64 " allocation%s\n", qi_bytes(r->page_bytes).text,
+           100.0 * (double)r->live / (double)r->page_bytes, r->count, plural(r->count));
 }
 
-/* Adds [begin, end) to the cells that it covers, at least one byte each, so that it is visible. */
-static void fill(row *r, uint64_t begin, uint64_t end)
+/* Adds [begin, end) to the cells that it covers; if it is live, at least one byte each, so that it
+   is visible. */
+static void fill(row *r, uint64_t begin, uint64_t end, bool is_live)
 {
     double cell = (double)r->page_size / (double)r->cells;
     int first = (int)((double)begin / cell), last = (int)((double)(end - 1) / cell);
@@ -51,7 +56,9 @@ static void fill(row *r, uint64_t begin, uint64_t end)
         low = (double)begin > low ? (double)begin : low;
         high = (double)end < high ? (double)end : high;
         uint64_t bytes = high > low ? (uint64_t)(high - low) : 0;
-        r->filled[i] += bytes ? bytes : 1;
+        r->backed[i] += bytes;
+        if (is_live)
+            r->filled[i] += bytes ? bytes : 1;
     }
 }
 
@@ -62,15 +69,16 @@ static bool add_item(void *user, const quire_item *item)
     if (!r->open || r->page != item->page) {
         if (r->open)
             print_row(r);
-        *r = (row){
-            .cells = r->cells, .open = true, .page = item->page, .page_size = item->page_size};
+        *r = (row){.cells = r->cells,
+                   .open = true,
+                   .page = item->page,
+                   .page_size = item->page_size,
+                   .page_bytes = item->page_bytes};
     }
-    if (item->is_free)
-        return true;
     uint64_t begin = item->offset - item->left_padding, end = item->offset + item->size;
-    r->live += end - begin;
-    r->count++;
-    fill(r, begin, end);
+    fill(r, begin, end, !item->is_free);
+    r->live += item->is_free ? 0 : end - begin;
+    r->count += !item->is_free;
     return true;
 }
 

@@ -196,25 +196,26 @@ static void *churn(void *user)
 /* What a case of the table below varies. */
 static struct variant {
     uint32_t shards; /* 0 means more and more */
-    bool contiguous;
+    bool contiguous, elastic;
     quire_event_kinds event;
 } variant;
 
 static void fork_beside_threads(void)
 {
     const uint32_t shards = variant.shards;
-    const bool contiguous = variant.contiguous;
-    const uint64_t count = shards == 1 && !contiguous ? forks : forks / 2;
+    const bool has_one_page = variant.contiguous || variant.elastic;
+    const uint64_t count = shards == 1 && !has_one_page ? forks : forks / 2;
     scene s;
     pthread_t threads[CHURNERS];
-    open_host(
-        &s, NULL,
-        &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE,
-                                .shards = shards,
-                                .contiguous = contiguous,
-                                .address_space = contiguous ? 1024 * MIB : 0, /* valgrind has few */
-                                .find_by_address = true,
-                                .pages = {.page_size = 256 * KIB}});
+    open_host(&s, NULL,
+              &(quire_memory_options){
+                  .kind.required = QUIRE_HOST_VISIBLE,
+                  .shards = shards,
+                  .contiguous = variant.contiguous,
+                  .elastic = variant.elastic,
+                  .address_space = has_one_page ? 1024 * MIB : 0, /* valgrind has few */
+                  .find_by_address = !variant.elastic,
+                  .pages = {.page_size = variant.elastic ? 64 * KIB : 256 * KIB}});
     CHECK_OK(quire_stream_create(s.device, NULL, &s.stream));
     if (!shards)
         allow_shards(s.memory, 5);
@@ -447,6 +448,40 @@ static void a_page_that_grows(void)
     open_fake(&s, true, &GROWING);
     s.live = allocate(s.memory, 100);
     fork_amid(&s, 2, grow_slowly, grow_again);
+    close_all(&s);
+}
+
+static const quire_memory_options ELASTIC = {
+    .kind.mask = 2, .elastic = true, .address_space = 64 * MIB, .pages = {.page_size = MIB}};
+
+/* The window of the other thread is holes again, and the chunk that it took has no memory. */
+static void make_room_again(void *user)
+{
+    scene *s = user;
+    quire_memory_stats stats;
+    s->fake.slow_ms = 0;
+    CHECK_OK(quire_memory_get_stats(s->memory, &stats));
+    CHECK_OK(quire_memory_check(s->memory));
+    CHECK(stats.reserved_bytes == 3 * MIB || stats.reserved_bytes == 2 * MIB);
+    quire_allocation a = allocate(s->memory, 5 * MIB);
+    CHECK_OK(quire_memory_check(s->memory));
+    CHECK_OK(quire_free(s->memory, a));
+    CHECK_OK(quire_free(s->memory, s->live));
+    CHECK_OK(quire_memory_trim(s->memory, 0, NULL));
+    quire_memory_destroy_all(&s->memory);
+    CHECK_OK(quire_device_destroy(&s->device));
+}
+
+/* One free chunk between two live ones, which the other thread's request takes. */
+static void a_page_that_gets_memory(void)
+{
+    scene s;
+    open_fake(&s, true, &ELASTIC);
+    s.live = allocate(s.memory, MIB);
+    quire_allocation free = allocate(s.memory, MIB), last = allocate(s.memory, MIB);
+    CHECK_OK(quire_free(s.memory, free));
+    fork_amid(&s, 2, grow_slowly, make_room_again);
+    CHECK_OK(quire_free(s.memory, last));
     close_all(&s);
 }
 
@@ -938,10 +973,12 @@ int main(int argc, char **argv)
         {"four threads in a page that grows",
          fork_beside_threads,
          {.shards = 1, .contiguous = true}},
+        {"four threads in an elastic page", fork_beside_threads, {.shards = 1, .elastic = true}},
         {"a page that another thread creates", a_page_being_made, {0}},
         {"a page that another thread destroys", a_page_being_given_back, {0}},
         {"two pages that another thread destroys", pages_being_given_back, {0}},
         {"a page that another thread grows", a_page_that_grows, {0}},
+        {"an elastic page that another thread gives memory", a_page_that_gets_memory, {0}},
         {"an allocation that another thread copies to", an_allocation_in_a_copy, {0}},
         {"an allocation that another thread creates",
          a_slot_in_hand,

@@ -10,6 +10,7 @@
 #include "src/core/deferred/stream_queue.h"
 #include "src/core/find/addresses.h"
 #include "src/core/memory/memory.h"
+#include "src/core/page/backing.h"
 #include "src/core/page/map.h"
 #include "src/core/page/range.h"
 #include "src/core/page/sizes.h"
@@ -96,6 +97,15 @@ static qi_page *settle_page(quire_memory *memory, qi_page *page, qi_page *list)
     return page;
 }
 
+/* The page has other bytes than its record says. */
+static void set_bytes(qi_page *page, uint64_t bytes)
+{
+    qi_pages *pages = &page->shard->memory->pages;
+    qi_page_history_change(page, page->native.bytes, bytes);
+    pages->stats.reserved_bytes += bytes - page->native.bytes;
+    page->native.bytes = bytes;
+}
+
 /*
  * Takes the memory beyond the page's end, or destroys the page. The device survives the fork.
  * Calls the table directly, without counting: recount sets the accounts afterwards.
@@ -107,6 +117,11 @@ static void finish_page(quire_memory *memory, qi_page *page)
     if (page->phase == QI_PAGE_LIVE) {
         page->resizing = false;
         page->cut_from = 0;
+        page->to_give = 0;
+        if (page->elastic) {
+            set_bytes(page, qi_backing_settle(page));
+            return;
+        }
         const quire_span rest = {native->extent, native->native.size - native->extent};
         if (rest.size)
             device->table.page_unback(device->state, &native->native, &rest, 1);

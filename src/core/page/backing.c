@@ -266,7 +266,9 @@ static quire_result make_window(qi_page *page, qi_window *window, bool takes,
     quire_result result = qi_space_reserve_window(space, window);
     if (result)
         return result;
+    page->window = *window;
     result = back_window(page, window, takes, progress);
+    page->window.size = 0;
     if (result) {
         qi_space_close_window(space, window);
         return result;
@@ -275,6 +277,46 @@ static quire_result make_window(qi_page *page, qi_window *window, bool takes,
     progress->events.made = qi_page_made(page);
     progress->events.made.grown = true;
     return QUIRE_SUCCESS;
+}
+
+/* ---- in the child of a fork --------------------------------------------------------------- */
+
+/* Takes what stretches without ranges may have. */
+typedef struct gaps {
+    const qi_page *page;
+    uint64_t end; /* of the range before */
+} gaps;
+
+/* A hole is whole chunks; what is less lies at the edge of a slab. */
+static void unback_gap(const gaps *g, uint64_t end)
+{
+    const quire_memory *memory = g->page->shard->memory;
+    const quire_device *device = memory->device;
+    const uint64_t first = qi_align_down(g->end + memory->chunk - 1, memory->chunk);
+    end = qi_align_down(end, memory->chunk);
+    if (first < end)
+        device->table.page_unback(device->state, &g->page->native.native,
+                                  &(quire_span){first, end - first}, 1);
+}
+
+static bool visit_range(void *user, const quire_space_item *item)
+{
+    gaps *g = user;
+    unback_gap(g, item->offset - item->left_padding);
+    g->end = item->offset + item->size;
+    return true;
+}
+
+uint64_t qi_backing_settle(qi_page *page)
+{
+    quire_space *space = page->shard->space;
+    gaps g = {.page = page};
+    if (page->window.size)
+        qi_space_close_window(space, &page->window);
+    page->window.size = 0;
+    qi_space_walk_region(space, page->region, visit_range, &g);
+    unback_gap(&g, page->native.extent);
+    return space->region_bytes;
 }
 
 /* ---- room --------------------------------------------------------------------------------- */

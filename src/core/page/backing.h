@@ -71,6 +71,13 @@ QUIRE_MUST_USE quire_result qi_backing_make_room(qi_shard *shard, uint64_t size,
 QUIRE_MUST_USE quire_result qi_backing_add(qi_shard *shard, uint64_t bytes,
                                            qi_page_progress *progress);
 
+/*
+ * In the child of a fork, for an elastic page that a vanished thread was changing: what it had not
+ * completed becomes holes, and no hole has memory. Calls the backend's table directly, without
+ * counting. Returns the bytes that the page has.
+ */
+uint64_t qi_backing_settle(qi_page *page);
+
 /* ---- free chunks -------------------------------------------------------------------------- */
 
 /* Requires the shard's lock. Returns the bytes of the elastic page that no allocation uses; 0

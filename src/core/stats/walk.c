@@ -50,6 +50,7 @@ static quire_item page_item(const page_copy *p)
         .page = p->page->number,
         .dedicated = p->page->dedicated,
         .page_size = p->page->native.extent,
+        .page_bytes = p->page->native.bytes,
     };
 }
 
@@ -92,12 +93,24 @@ static bool add_range(void *user, const quire_space_item *range)
     return true;
 }
 
+/* An elastic page is shown up to the end of its last range. */
+static void end_at_last_range(const page_copy *p)
+{
+    if (!p->item_count || p->item_count > p->item_room)
+        return;
+    const quire_item *last = &p->items[p->item_count - 1];
+    for (uint64_t i = 0; i < p->item_count; i++)
+        p->items[i].page_size = last->offset + last->size;
+}
+
 /* Requires the shard lock. Copies the ranges of a page in address order. */
 static void take_copy(page_copy *p)
 {
     p->item_count = p->name_bytes = 0;
     if (!p->page->dedicated) {
         qi_space_walk_region(p->page->shard->space, p->page->region, add_range, p);
+        if (p->page->elastic)
+            end_at_last_range(p);
         return;
     }
     uint64_t end = 0;

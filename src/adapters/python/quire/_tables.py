@@ -226,8 +226,9 @@ class quire_device_stats(Structure):
 class quire_item(Structure):
     _fields_: ClassVar[Fields] = [
         ("page", c_uint32), ("dedicated", c_bool), ("is_free", c_bool), ("page_size", c_uint64),
-        ("offset", c_uint64), ("left_padding", c_uint64), ("size", c_uint64), ("requested", c_uint64),
-        ("user_data", c_uint64), ("allocation", quire_allocation), ("object", c_int), ("name", c_char_p)]
+        ("page_bytes", c_uint64), ("offset", c_uint64), ("left_padding", c_uint64), ("size", c_uint64),
+        ("requested", c_uint64), ("user_data", c_uint64), ("allocation", quire_allocation), ("object", c_int),
+        ("name", c_char_p)]
 
 
 quire_memory_walk_visit = CFUNCTYPE(c_bool, c_void_p, POINTER(quire_item))

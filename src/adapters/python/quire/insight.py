@@ -206,6 +206,7 @@ class Range:
     dedicated: bool
     is_free: bool
     page_size: int
+    page_bytes: int
     offset: int
     left_padding: int
     size: int

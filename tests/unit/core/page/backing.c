@@ -109,6 +109,42 @@ CASE(preallocated_memory_serves_without_a_call)
     expect_chunks(f, 12);
 }
 
+/* ---- what is seen of it --------------------------------------------------------------------- */
+
+typedef struct seen {
+    uint64_t bytes, end; /* of all ranges, and of the last one */
+    quire_item last;
+    uint32_t gaps;
+} seen;
+
+static bool see(void *user, const quire_item *item)
+{
+    seen *s = user;
+    const uint64_t begin = item->offset - item->left_padding;
+    CHECK(begin >= s->end);
+    s->gaps += begin > s->end;
+    s->bytes += item->size + item->left_padding;
+    s->end = item->offset + item->size;
+    s->last = *item;
+    return true;
+}
+
+/* Ranges with memory only; the page ends with the last one. */
+CASE(a_walk_leaves_out_what_has_no_memory)
+{
+    quire_allocation made[24];
+    seen s = {.bytes = 0};
+    fill_chunks(f, made, 24);
+    free_odd_ones(f, made, 24);
+    CHECK_OK(quire_memory_trim(f->memory, 6 * CHUNK, NULL));
+    CHECK_OK(quire_memory_walk(f->memory, see, &s));
+    CHECK_EQ(s.bytes, 18 * CHUNK);
+    CHECK(s.gaps >= 5 && s.gaps <= 6);
+    CHECK_EQ(s.last.page_bytes, 18 * CHUNK);
+    CHECK_EQ(s.last.page_size, s.end);
+    CHECK(s.end == 23 * CHUNK || s.end == 24 * CHUNK);
+}
+
 /* ---- refusals ------------------------------------------------------------------------------- */
 
 /* A full memory refuses nothing that its free chunks can hold, wherever they are. */
