@@ -97,8 +97,8 @@ typedef struct quire_memory_options {
      * as in other memories. Retention keeps free bytes instead of empty pages: by default those
      * leave that were free for a second, beyond a tenth of the memory; within retained_empty_bytes
      * new memory comes before that of free chunks. UNSUPPORTED for kinds whose pages cannot be
-     * elastic (quire_limits.elastic_kinds), with several shards, with find_by_address, and with
-     * other fits than segregated.
+     * elastic (quire_limits.elastic_kinds), with several shards, and with other fits than
+     * segregated.
      */
     bool elastic;
     /*
@@ -106,9 +106,9 @@ typedef struct quire_memory_options {
      * quire_free_at_address. Every allocation and every free then updates a table. The table takes
      * up to 100 bytes of host memory for each allocation that was live at the peak, until the
      * memory is destroyed. A page takes one bit for each of its granules: an eighth of its size
-     * with the fits first and linear, whose granule is 1 byte. A page of 2^32 granules or more is
-     * UNSUPPORTED. Without the
-     * option the three functions return UNSUPPORTED, and nothing is updated.
+     * with the fits first and linear, whose granule is 1 byte; in an elastic page only what has
+     * memory takes them. Another page of 2^32 granules or more is UNSUPPORTED. Without the option
+     * the three functions return UNSUPPORTED, and nothing is updated.
      */
     bool find_by_address;
     /* Host-visible pages are mapped only while an allocation in them is mapped or a call uses their

@@ -214,7 +214,7 @@ static void fork_beside_threads(void)
                   .contiguous = variant.contiguous,
                   .elastic = variant.elastic,
                   .address_space = has_one_page ? 1024 * MIB : 0, /* valgrind has few */
-                  .find_by_address = !variant.elastic,
+                  .find_by_address = true,
                   .pages = {.page_size = variant.elastic ? 64 * KIB : 256 * KIB}});
     CHECK_OK(quire_stream_create(s.device, NULL, &s.stream));
     if (!shards)

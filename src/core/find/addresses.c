@@ -121,7 +121,7 @@ static bool make_room(qi_addresses *a, qi_host *host)
 /* The bitmap of a shared page has at most 2^32 - 1 bits. */
 static quire_result check_granules(const quire_memory *memory, const qi_page *page, uint64_t size)
 {
-    if (page->dedicated || size / memory->granule < UINT32_MAX)
+    if (page->dedicated || page->elastic || size / memory->granule < UINT32_MAX)
         return QUIRE_SUCCESS;
     return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
                         "find_by_address: a page of %b has more than 2^32 granules of %u byte%s",
@@ -180,6 +180,21 @@ quire_result qi_addresses_grow_page(quire_memory *memory, const qi_page *page, u
     if (qi_page_addresses_cover(page->addresses, &memory->host, size))
         return QUIRE_SUCCESS;
     return qi_addresses_refuse();
+}
+
+quire_result qi_addresses_cover(quire_memory *memory, const qi_page *page, uint64_t offset,
+                                uint64_t size)
+{
+    if (!page->addresses ||
+        qi_page_addresses_cover_chunks(page->addresses, &memory->host, offset, size))
+        return QUIRE_SUCCESS;
+    return qi_addresses_refuse();
+}
+
+void qi_addresses_uncover(quire_memory *memory, const qi_page *page, uint64_t offset, uint64_t size)
+{
+    if (page->addresses)
+        qi_page_addresses_uncover_chunks(page->addresses, &memory->host, offset, size);
 }
 
 /* ---- allocations -------------------------------------------------------------------------- */
@@ -294,7 +309,7 @@ static bool find_start(quire_memory *memory, const qi_page_addresses *page, uint
 static bool find_before(quire_memory *memory, const qi_page_addresses *page, uint64_t offset,
                         uint64_t *start, uint64_t *id)
 {
-    if (page->starts)
+    if (qi_page_addresses_is_shared(page))
         return qi_page_addresses_before(page, offset, start) && find_start(memory, page, start, id);
     *start = page->only_start;
     *id = page->only_id;
@@ -365,7 +380,7 @@ void qi_addresses_each_lock(qi_addresses *addresses, qi_lock_rank rank,
 static bool is_noted(const qi_page_addresses *page, uint64_t offset)
 {
     uint64_t start = 0;
-    if (!page->starts)
+    if (!qi_page_addresses_is_shared(page))
         return true;
     qi_lock_acquire(page->lock);
     bool is_there = qi_page_addresses_before(page, offset, &start);

@@ -71,6 +71,13 @@ void qi_addresses_leave_page(quire_memory *memory, qi_page *page);
 QUIRE_MUST_USE quire_result qi_addresses_grow_page(quire_memory *memory, const qi_page *page,
                                                    uint64_t size);
 
+/* Require the shard's lock. A stretch of an elastic page is to get memory; whole chunks of it,
+   which no allocation uses, have lost theirs. Covering fails with OUT_OF_HOST_MEMORY. */
+QUIRE_MUST_USE quire_result qi_addresses_cover(quire_memory *memory, const qi_page *page,
+                                               uint64_t offset, uint64_t size);
+void qi_addresses_uncover(quire_memory *memory, const qi_page *page, uint64_t offset,
+                          uint64_t size);
+
 /*
  * Requires no lock. Makes room for one more allocation before anything changes, so that adding it
  * does not fail later. Returns false if host memory is exhausted, without an error text.

@@ -28,6 +28,14 @@ qi_page_addresses *qi_page_addresses_create(quire_memory *memory, const qi_page 
     p->skipped = qi_padding(native->native.address, memory->granule);
     if (page->dedicated)
         return p;
+    if (page->elastic) {
+        p->is_elastic = true;
+        p->chunks.shift = qi_highest_bit(memory->chunk / memory->granule);
+        if (qi_chunk_starts_cover(&p->chunks, host, 0, native->bytes / memory->chunk))
+            return p;
+        qi_page_addresses_release(p, host);
+        return NULL;
+    }
     p->granules = (uint32_t)granules_of(p, native->extent);
     p->starts = qi_host_allocate(host, qi_bitmap_words(p->granules), sizeof *p->starts);
     if (p->starts)
@@ -45,6 +53,7 @@ static void release_starts(qi_page_addresses *page, qi_host *host)
 void qi_page_addresses_release(qi_page_addresses *page, qi_host *host)
 {
     release_starts(page, host);
+    qi_chunk_starts_release(&page->chunks, host);
     qi_host_release(host, page, 1, sizeof *page);
 }
 
@@ -79,6 +88,30 @@ bool qi_page_addresses_cover(qi_page_addresses *page, qi_host *host, uint64_t si
     return true;
 }
 
+/* Bytes of a chunk. */
+static uint64_t chunk_of(const qi_page_addresses *page)
+{
+    return page->granule << page->chunks.shift;
+}
+
+bool qi_page_addresses_cover_chunks(qi_page_addresses *page, qi_host *host, uint64_t offset,
+                                    uint64_t size)
+{
+    const uint64_t first = offset / chunk_of(page), end = (offset + size - 1) / chunk_of(page) + 1;
+    qi_lock_acquire(page->lock);
+    bool is_covered = qi_chunk_starts_cover(&page->chunks, host, first, end - first);
+    qi_lock_release(page->lock);
+    return is_covered;
+}
+
+void qi_page_addresses_uncover_chunks(qi_page_addresses *page, qi_host *host, uint64_t offset,
+                                      uint64_t size)
+{
+    qi_lock_acquire(page->lock);
+    qi_chunk_starts_uncover(&page->chunks, host, offset / chunk_of(page), size / chunk_of(page));
+    qi_lock_release(page->lock);
+}
+
 static uint32_t number_of(const qi_page_addresses *page, uint64_t offset)
 {
     return (uint32_t)((offset - page->skipped) / page->granule);
@@ -87,11 +120,13 @@ static uint32_t number_of(const qi_page_addresses *page, uint64_t offset)
 void qi_page_addresses_add(qi_page_addresses *page, uint64_t offset, uint64_t id)
 {
     qi_lock_acquire(page->lock);
+    page->inner |= (offset - page->skipped) & (page->granule - 1); /* a power of two */
     if (page->starts) {
         uint32_t number = number_of(page, offset);
-        page->inner |= (offset - page->skipped) & (page->granule - 1); /* a power of two */
         if (!qi_bitmap_has(page->starts, number))
             qi_bitmap_add(page->starts, page->granules, number);
+    } else if (page->is_elastic) {
+        qi_chunk_starts_add(&page->chunks, offset / page->granule);
     } else {
         page->only_id = id;
         page->only_start = offset;
@@ -102,7 +137,9 @@ void qi_page_addresses_add(qi_page_addresses *page, uint64_t offset, uint64_t id
 void qi_page_addresses_remove(qi_page_addresses *page, uint64_t offset)
 {
     qi_lock_acquire(page->lock);
-    if (!page->starts)
+    if (page->is_elastic)
+        qi_chunk_starts_remove(&page->chunks, offset / page->granule);
+    else if (!page->starts)
         page->only_id = 0;
     else if (qi_bitmap_has(page->starts, number_of(page, offset)))
         qi_bitmap_remove(page->starts, page->granules, number_of(page, offset));
@@ -113,6 +150,11 @@ bool qi_page_addresses_before(const qi_page_addresses *page, uint64_t offset, ui
 {
     if (offset < page->skipped)
         return false;
+    if (page->is_elastic) {
+        bool is_found = qi_chunk_starts_before(&page->chunks, offset / page->granule, start);
+        *start *= page->granule;
+        return is_found;
+    }
     uint32_t number = number_of(page, offset);
     if (number >= page->granules)
         number = page->granules - 1;

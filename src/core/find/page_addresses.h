@@ -4,7 +4,8 @@
  * A page has up to two addresses: one of the device, and one of the host's mapping. One of them,
  * the base, is the first that became known: the table of starts.h contains the base plus the
  * offset of each allocation. A shared page has a bitmap with one bit for each granule, set if an
- * allocation starts in it. A dedicated page has at most one allocation.
+ * allocation starts in it; an elastic page has one for each chunk that has memory. A dedicated page
+ * has at most one allocation.
  *
  * Locks: `base` is atomic. The lock of addresses.h for pages (QI_RANK_ADDRESSES) protects
  * `addresses`. The lock that `lock` names (QI_RANK_PAGE_STARTS; several pages share one) protects
@@ -14,6 +15,7 @@
 #ifndef QUIRE_SRC_CORE_FIND_PAGE_ADDRESSES_H
 #define QUIRE_SRC_CORE_FIND_PAGE_ADDRESSES_H
 
+#include "src/core/find/chunk_starts.h"
 #include "src/core/state/memory.h"
 
 /* Device first: if both kinds contain a number, it is a device address. */
@@ -30,7 +32,9 @@ typedef struct qi_page_addresses {
     /* the bits of all starts so far, counted from their granules: 0 unless red zones or a unit of
        the request (allocate/request.h) move a start into its granule */
     uint64_t inner;
-    uint64_t *starts; /* a bitmap (bitmap.h) of `granules` numbers; NULL in a dedicated page */
+    uint64_t *starts; /* a bitmap (bitmap.h) of `granules` numbers; NULL in the other pages */
+    bool is_elastic;
+    qi_chunk_starts chunks; /* of an elastic page */
     uint32_t granules;
     uint64_t only_id;    /* in a dedicated page: the handle of its allocation, or 0 */
     uint64_t only_start; /* and the offset at which it starts */
@@ -49,6 +53,18 @@ void qi_page_addresses_set_device(qi_page_addresses *page, uint64_t device);
 
 /* Extends the bitmap to a page of `size` bytes. Returns false if host memory is exhausted. */
 QUIRE_MUST_USE bool qi_page_addresses_cover(qi_page_addresses *page, qi_host *host, uint64_t size);
+
+/* The same for chunks of an elastic page: they get memory, or have lost it. */
+QUIRE_MUST_USE bool qi_page_addresses_cover_chunks(qi_page_addresses *page, qi_host *host,
+                                                   uint64_t offset, uint64_t size);
+void qi_page_addresses_uncover_chunks(qi_page_addresses *page, qi_host *host, uint64_t offset,
+                                      uint64_t size);
+
+/* Whether the page can have more than one allocation. */
+static inline bool qi_page_addresses_is_shared(const qi_page_addresses *page)
+{
+    return page->starts || page->is_elastic;
+}
 
 /* Note and forget that an allocation starts at an offset. Both may be called more than once. */
 void qi_page_addresses_add(qi_page_addresses *page, uint64_t offset, uint64_t id);

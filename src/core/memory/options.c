@@ -119,9 +119,6 @@ static quire_result check_elastic(const quire_memory_options *options)
                             options->fit.algorithm <= QUIRE_FIT_LINEAR
                                 ? qi_fit_words[options->fit.algorithm]
                                 : "that is requested");
-    if (options->find_by_address)
-        return qi_fail(QUIRE_ERROR_UNSUPPORTED,
-                       "an elastic memory: its allocations cannot be found by address yet");
     if (pages->first_page_size || pages->growth_percent || pages->max_page || pages->growth ||
         pages->request_factor || pages->page_granularity || pages->classes[0].max_request)
         return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,

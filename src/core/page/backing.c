@@ -119,6 +119,7 @@ static void take_free(const qi_page *page, uint64_t bytes, bool all, span_list *
         uint64_t most = (bytes - taken->bytes) / chunk;
         if (qi_space_take_chunks(space, most, all, &run) || !run.size)
             break;
+        qi_addresses_uncover(page->shard->memory, page, run.offset, run.size);
         add_span(taken, &run);
     }
 }
@@ -267,7 +268,9 @@ static quire_result make_window(qi_page *page, qi_window *window, bool takes,
     if (result)
         return result;
     page->window = *window;
-    result = back_window(page, window, takes, progress);
+    result = qi_addresses_cover(page->shard->memory, page, window->offset, window->size);
+    if (!result)
+        result = back_window(page, window, takes, progress);
     page->window.size = 0;
     if (result) {
         qi_space_close_window(space, window);

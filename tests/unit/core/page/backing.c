@@ -145,6 +145,35 @@ CASE(a_walk_leaves_out_what_has_no_memory)
     CHECK(s.end == 23 * CHUNK || s.end == 24 * CHUNK);
 }
 
+/* An address is found in memory that came to the page at any time, and not where there is none. */
+CASE_WITH(allocations_are_found_by_address, &(quire_memory_options){.find_by_address = true})
+{
+    quire_allocation made[24], found;
+    fill_chunks(f, made, 24);
+    const uint64_t base = fixture_info(f, made[0]).address;
+    free_odd_ones(f, made, 24);
+    quire_allocation large = ALLOCATE(f, .size = 12 * CHUNK); /* takes the free chunks' memory */
+    const uint64_t address = fixture_info(f, large).address;
+    const uint64_t insides[] = {0, 1, 5 * CHUNK, 12 * CHUNK - 1};
+    for (int i = 0; i < 4; i++) {
+        CHECK_OK(quire_memory_find(f->memory, address + insides[i], &found));
+        CHECK_EQ(found.id, large.id);
+    }
+    for (uint32_t i = 0; i < 23; i++) {
+        quire_result result = quire_memory_find(f->memory, base + i * CHUNK + 77, &found);
+        CHECK_EQ(result, i % 2 ? QUIRE_ERROR_OUT_OF_RANGE : QUIRE_SUCCESS);
+        CHECK(i % 2 || found.id == made[i].id);
+    }
+    CHECK_FAILS(quire_memory_find(f->memory, address + 12 * CHUNK, &found),
+                QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_OK(quire_memory_check(f->memory));
+    CHECK_OK(quire_free(f->memory, large));
+    CHECK_OK(quire_memory_trim(f->memory, 0, NULL));
+    quire_allocation again = ALLOCATE(f, .size = 2 * CHUNK);
+    CHECK_OK(quire_memory_find(f->memory, fixture_info(f, again).address + CHUNK, &found));
+    CHECK_EQ(found.id, again.id);
+}
+
 /* ---- refusals ------------------------------------------------------------------------------- */
 
 /* A full memory refuses nothing that its free chunks can hold, wherever they are. */
@@ -280,7 +309,6 @@ UNIT_PREPARED(backing, what_it_cannot_be_is_refused_by_name, f)
         {{.fit.algorithm = QUIRE_FIT_FIRST}, QUIRE_ERROR_UNSUPPORTED, "the fit first"},
         {{.fit.algorithm = QUIRE_FIT_BUDDY}, QUIRE_ERROR_UNSUPPORTED, "the fit buddy"},
         {{.fit.algorithm = QUIRE_FIT_LINEAR}, QUIRE_ERROR_UNSUPPORTED, "the fit linear"},
-        {{.find_by_address = true}, QUIRE_ERROR_UNSUPPORTED, "found by address"},
         {{.pages.page_size = 3 * CHUNK}, QUIRE_ERROR_INVALID_ARGUMENT, "power of two"},
         {{.pages.first_page_size = CHUNK}, QUIRE_ERROR_INVALID_ARGUMENT, "size of chunks"},
     };
