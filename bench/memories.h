@@ -27,6 +27,7 @@ typedef struct memory_how {
     uint32_t shards;   /* 0 means adaptive */
     bool dedicated;    /* a dedicated page for each allocation */
     bool slabs;        /* quire's option for small ranges */
+    bool elastic;      /* quire's option for a page with memory in the chunks in use */
     bool unlocked;     /* without locks: one thread does all allocations and frees */
     uint32_t strategy; /* of VMA; 0 means its default */
 } memory_how;

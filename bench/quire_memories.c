@@ -20,6 +20,7 @@ static quire_result mock_describe(void *state, quire_device_info *info)
     info->heap_count = info->kind_count = 1;
     info->heaps[0] = (quire_heap){.size = MOCK_HEAP_SIZE, .flags = QUIRE_HEAP_DEVICE_LOCAL};
     info->kinds[0].flags = QUIRE_DEVICE_LOCAL;
+    info->limits.elastic_kinds = 1;
     return QUIRE_SUCCESS;
 }
 
@@ -28,7 +29,7 @@ static quire_result mock_page_create(void *state, const quire_page_request *requ
 {
     (void)state;
     page->handle = mock_make(request->size);
-    page->size = request->size;
+    page->size = request->max_size ? request->max_size : request->size;
     return QUIRE_SUCCESS;
 }
 
@@ -36,6 +37,26 @@ static void mock_page_destroy(void *state, const quire_native_page *page)
 {
     (void)state;
     mock_give(page->handle);
+}
+
+/* Spans of an elastic page count as blocks. */
+static quire_result mock_page_back(void *state, const quire_native_page *page,
+                                   const quire_span *spans, uint32_t count)
+{
+    (void)state;
+    (void)page;
+    for (uint32_t i = 0; i < count; i++)
+        (void)mock_make(spans[i].size);
+    return QUIRE_SUCCESS;
+}
+
+static void mock_page_unback(void *state, const quire_native_page *page, const quire_span *spans,
+                             uint32_t count)
+{
+    (void)state;
+    (void)page;
+    for (uint32_t i = 0; i < count; i++)
+        mock_give(spans[i].size / 1024); /* the size of a handle */
 }
 
 /* The number of marks in all streams. Every mark has passed, because no work is submitted. */
@@ -84,7 +105,7 @@ static quire_result mock_stream_await(void *state, uint64_t stream, uint64_t val
 static const quire_backend MOCK_BACKEND = {
     .size = sizeof(quire_backend),
     .name = "mock",
-    .features = QUIRE_BACKEND_STREAMS,
+    .features = QUIRE_BACKEND_STREAMS | QUIRE_BACKEND_ELASTIC,
     .stream_create = mock_stream_create,
     .stream_destroy = mock_stream_destroy,
     .stream_mark = mock_stream_mark,
@@ -93,6 +114,8 @@ static const quire_backend MOCK_BACKEND = {
     .describe = mock_describe,
     .page_create = mock_page_create,
     .page_destroy = mock_page_destroy,
+    .page_back = mock_page_back,
+    .page_unback = mock_page_unback,
 };
 
 /* ---- the subjects ------------------------------------------------------------------------- */
@@ -116,6 +139,7 @@ static void destroy(void *user)
 /* Where a series names no page size. A constant, so that the figures of versions with other default
    sizes compare. */
 static const uint64_t PAGE_SIZE = UINT64_C(32) << 20;
+static const uint64_t CHUNK_SIZE = UINT64_C(2) << 20;
 
 /* After a failure destroy releases the parts that exist. */
 static void *create(const subject *self, const subject_arena *arena)
@@ -125,8 +149,11 @@ static void *create(const subject *self, const subject_arena *arena)
         return NULL;
     state->dedicated = how_of(self)->dedicated;
     quire_memory_options options = {.shards = how_of(self)->shards,
+                                    .elastic = how_of(self)->elastic,
                                     .fit = {.slabs = how_of(self)->slabs, .granule = arena->unit},
                                     .pages.page_size = arena->size ? arena->size : PAGE_SIZE};
+    if (options.elastic)
+        options.pages.page_size = CHUNK_SIZE;
     if (!quire_device_create(&MOCK_BACKEND, NULL, NULL, &state->device) &&
         !quire_memory_create(state->device, &options, &state->memory) &&
         (how_of(self)->sharing != SHARE_STREAM ||
@@ -231,6 +258,14 @@ static void release_nothing(void *user, uint64_t handle)
     }
 
 const subject QUIRE_DESCRIBED[] = {
+    {.name = "quire, elastic",
+     .kind = SUBJECT_MEMORY,
+     .how = &(const memory_how){.sharing = SHARE_ONE, .elastic = true},
+     .absent = absent,
+     .create = create,
+     .destroy = destroy,
+     .allocate = allocate,
+     .free = release},
     COUNTED("quire, described", SUBJECT_MEMORY, allocate_described, release),
     COUNTED("quire, described after", SUBJECT_MEMORY, allocate_and_ask, release),
     COUNTED("harness alone", SUBJECT_FLOOR, allocate_nothing, release_nothing),

@@ -459,7 +459,8 @@ qi_page *qi_backing_age(qi_shard *shard, qi_page *leaving)
         page->emptied_at = 0;
         return leaving;
     }
-    return qi_backing_shrink(shard, aged_bytes(page, free, keep, age), leaving);
+    const uint64_t aged = aged_bytes(page, free, keep, age);
+    return aged ? qi_backing_shrink(shard, aged, leaving) : leaving;
 }
 
 /* ---- contiguous memories: the end ------------------------------------------------------------ */

@@ -328,6 +328,8 @@ static qi_page *apply_policy(qi_shard *shard, uint32_t max, qi_page *leaving)
     leaving = take_tied(shard, leaving);
     shard->work = 0;
     leaving = qi_backing_age(shard, leaving);
+    if (!shard->empty_pages.oldest) /* most looks at an elastic page */
+        return leaving;
     if (qi_retention_is_default(policy))
         return apply_default(shard, max, leaving);
     portion p = begin(shard, 0, max);
