@@ -13,6 +13,7 @@
 #include "src/core/deferred/deferred_free.h"
 #include "src/core/deferred/deferred_reuse.h"
 #include "src/core/find/addresses.h"
+#include "src/core/page/backing.h"
 #include "src/core/page/empty.h"
 #include "src/core/page/life.h"
 #include "src/core/page/map.h"
@@ -417,6 +418,29 @@ static bool take_group(qi_shard *shard, const qi_range_request *range, group *g,
     return false;
 }
 
+/*
+ * Requires the lock. Releases and reacquires it. Gives an elastic page room for the whole group at
+ * once. Returns false if that is not possible; the group is then placed one by one.
+ */
+static bool back_group(qi_shard *shard, const qi_range_request *range, group *g, uint32_t count,
+                       qi_page_progress *progress)
+{
+    const uint64_t alignment = range->alignment + !range->alignment;
+    const uint64_t unit = alignment > shard->memory->granule ? alignment : shard->memory->granule;
+    uint64_t size = 0, all = 0;
+    qi_resize_result outcome = QI_RESIZE_AWAITED;
+    if (!qi_backing_page(shard) || qi_align_up_overflows(range->size, unit, &size) ||
+        __builtin_mul_overflow(size, count, &all))
+        return false;
+    while (outcome == QI_RESIZE_AWAITED) {
+        if (qi_backing_make_room(shard, all, alignment, &outcome, progress))
+            return false;
+        if (take_group(shard, range, g, count))
+            return true;
+    }
+    return false;
+}
+
 /* Equal allocations that are made in groups. */
 typedef struct batch {
     quire_memory *memory;
@@ -448,12 +472,15 @@ static bool place_group(batch *b, uint32_t count)
     qi_shard *shard = qi_shard_mine(memory);
     qi_range_request range = b->request.range;
     range.extras |= b->request.host_use & QI_HOST_MAPPED ? QI_EXTRA_MAPPED : 0;
+    qi_page_progress progress = {.within_budget = memory->within_budget};
     qi_shard_enter(shard);
     qi_page *leaving = qi_shard_catch_up(shard, NULL);
-    bool is_placed = take_group(shard, &range, &g, count);
+    bool is_placed = take_group(shard, &range, &g, count) ||
+                     (!leaving && back_group(shard, &range, &g, count, &progress));
     qi_lock_release(&shard->lock);
     if (leaving)
         qi_pages_destroy(memory, leaving);
+    qi_page_events_report(memory, &progress.events, "");
     for (uint32_t i = 0; i < count && is_placed; i++)
         publish(b, g.slots[i]);
     if (!is_placed)

@@ -88,6 +88,26 @@ CASE_WITH(holes_of_a_window_are_backed_in_rounds,
     stats_of(f);
 }
 
+/* A batch gets its memory by one call, wherever it comes from. */
+CASE(a_batch_gets_one_window)
+{
+    quire_allocation made[24], batch[20];
+    fill_chunks(f, made, 24);
+    free_odd_ones(f, made, 24);
+    uint64_t calls = f->fake.calls[FAKE_PAGE_BACK];
+    const quire_allocation_options options = {.size = CHUNK - 100};
+    CHECK_OK(quire_allocate_batch(f->memory, &options, batch, 20));
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_BACK], calls + 1);
+    expect_chunks(f, 12 + 20);
+    CHECK_OK(quire_free_batch(f->memory, batch, 20));
+    f->fake.page_budget = f->fake.page_bytes - CHUNK; /* no room for all: nothing is made */
+    CHECK_OK(quire_memory_trim(f->memory, 0, NULL));
+    CHECK_FAILS(quire_allocate_batch(f->memory, &options, batch, 20),
+                QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK_EQ(stats_of(f).allocation_count, 12);
+    f->fake.page_budget = 0;
+}
+
 CASE(dedicated_pages_are_apart_from_it)
 {
     ALLOCATE(f, .size = 40 * KIB);
