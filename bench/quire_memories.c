@@ -51,8 +51,9 @@ static quire_result mock_page_back(void *state, const quire_native_page *page,
 }
 
 static void mock_page_unback(void *state, const quire_native_page *page, const quire_span *spans,
-                             uint32_t count)
+                             uint32_t count, bool moves)
 {
+    (void)moves;
     (void)state;
     (void)page;
     for (uint32_t i = 0; i < count; i++)

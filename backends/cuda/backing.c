@@ -77,8 +77,18 @@ static void make_leftovers(qi_cuda_elastic *elastic, run r)
         }
 }
 
-/* Unmaps and releases the leftovers of a run, as far as the driver does. No work uses them. */
-static void release_leftovers(qi_cuda *cuda, const qi_cuda_page *page, run within)
+static void release_moving(qi_cuda *cuda, qi_cuda_elastic *elastic)
+{
+    for (qi_cuda_chunk *chunk = elastic->moving, *next = NULL; chunk; chunk = next) {
+        next = chunk->next;
+        qi_cuda_chunk_release(cuda, chunk);
+    }
+    elastic->moving = NULL;
+}
+
+/* Unmaps the leftovers of a run, as far as the driver does. No work uses them. They move, or are
+   released by the caller. */
+static void take_leftovers(const qi_cuda *cuda, const qi_cuda_page *page, run within)
 {
     qi_cuda_elastic *elastic = page->elastic;
     for (run r = within; find_run(elastic, false, within.end, &r); r.first = r.end) {
@@ -89,7 +99,8 @@ static void release_leftovers(qi_cuda *cuda, const qi_cuda_page *page, run withi
                 continue;
             elastic->chunks[i] = NULL;
             elastic->leftovers--;
-            qi_cuda_chunk_release(cuda, chunk);
+            chunk->next = elastic->moving;
+            elastic->moving = chunk;
         }
     }
 }
@@ -98,12 +109,12 @@ static void release_leftovers(qi_cuda *cuda, const qi_cuda_page *page, run withi
 static void retry_leftovers(qi_cuda *cuda, const qi_cuda_page *page)
 {
     if (page->elastic->leftovers)
-        release_leftovers(cuda, page, (run){0, page->elastic->count});
+        take_leftovers(cuda, page, (run){0, page->elastic->count});
     qi_cuda_retry_kept(cuda);
 }
 
 void qi_cuda_elastic_unback(qi_cuda *cuda, qi_cuda_page *page, const quire_span *spans,
-                            uint32_t count)
+                            uint32_t count, bool moves)
 {
     qi_cuda_elastic *elastic = page->elastic;
     pthread_mutex_lock(&elastic->mutex);
@@ -115,10 +126,12 @@ void qi_cuda_elastic_unback(qi_cuda *cuda, qi_cuda_page *page, const quire_span 
         if (qi_cuda_await_work(cuda, page)) {
             qi_cuda_retry_kept(cuda);
             for (uint32_t i = 0; i < count; i++)
-                release_leftovers(cuda, page, run_of(elastic, &spans[i]));
+                take_leftovers(cuda, page, run_of(elastic, &spans[i]));
             if (before)
-                release_leftovers(cuda, page, (run){0, elastic->count});
+                take_leftovers(cuda, page, (run){0, elastic->count});
         }
+        if (!moves)
+            release_moving(cuda, elastic);
         qi_cuda_leave(cuda);
     }
     pthread_mutex_unlock(&elastic->mutex);
@@ -130,6 +143,7 @@ bool qi_cuda_elastic_unback_all(qi_cuda *cuda, qi_cuda_page *page)
         return true;
     make_leftovers(page->elastic, (run){0, page->elastic->count});
     retry_leftovers(cuda, page);
+    release_moving(cuda, page->elastic);
     return !page->elastic->leftovers;
 }
 
@@ -143,8 +157,13 @@ static quire_result back_run(qi_cuda *cuda, const qi_cuda_page *page, run r)
     for (uint64_t i = r.first; i < r.end; i++) {
         if (elastic->chunks[i])
             continue;
-        quire_result result =
-            qi_cuda_chunk_acquire(cuda, page->kind, elastic->chunk_size, 0, &elastic->chunks[i]);
+        quire_result result = QUIRE_SUCCESS;
+        elastic->chunks[i] = elastic->moving;
+        if (elastic->moving)
+            elastic->moving = elastic->moving->next;
+        else
+            result = qi_cuda_chunk_acquire(cuda, page->kind, elastic->chunk_size, 0,
+                                           &elastic->chunks[i]);
         if (result)
             return result;
         elastic->chunks[i]->is_backed = false; /* a kept one had a place before */
@@ -176,13 +195,11 @@ static quire_result back(qi_cuda *cuda, qi_cuda_page *page, const quire_span *sp
     retry_leftovers(cuda, page);
     for (; done < count && !result; done++)
         result = back_run(cuda, page, run_of(elastic, &spans[done]));
-    if (!result) {
+    if (!result)
         set_count(cuda, page, bytes / elastic->chunk_size);
-        return QUIRE_SUCCESS;
-    }
-    for (uint32_t i = 0; i < done; i++) {
+    for (uint32_t i = 0; result && i < done; i++) {
         make_leftovers(page->elastic, run_of(elastic, &spans[i]));
-        release_leftovers(cuda, page, run_of(elastic, &spans[i]));
+        take_leftovers(cuda, page, run_of(elastic, &spans[i]));
     }
     return result;
 }
@@ -192,6 +209,7 @@ quire_result qi_cuda_elastic_back(qi_cuda *cuda, qi_cuda_page *page, const quire
 {
     pthread_mutex_lock(&page->elastic->mutex);
     quire_result result = back(cuda, page, spans, count);
+    release_moving(cuda, page->elastic);
     pthread_mutex_unlock(&page->elastic->mutex);
     return result;
 }
@@ -270,6 +288,11 @@ void qi_cuda_elastic_release(qi_cuda *cuda, qi_cuda_page *page)
     qi_cuda_elastic *elastic = page->elastic;
     if (!elastic)
         return;
+    while (elastic->moving) {
+        qi_cuda_chunk *chunk = elastic->moving;
+        elastic->moving = chunk->next;
+        qi_host_release(&cuda->host, chunk, 1, sizeof *chunk);
+    }
     for (uint64_t i = 0; i < elastic->count; i++)
         if (elastic->chunks[i])
             qi_host_release(&cuda->host, elastic->chunks[i], 1, sizeof *elastic->chunks[i]);

@@ -18,7 +18,7 @@ QUIRE_MUST_USE quire_result qi_cuda_elastic_back(qi_cuda *cuda, qi_cuda_page *pa
 /* See page_unback of quire/backend.h. If work must be awaited and cannot be now, the chunks are
    leftovers. */
 void qi_cuda_elastic_unback(qi_cuda *cuda, qi_cuda_page *page, const quire_span *spans,
-                            uint32_t count);
+                            uint32_t count, bool moves);
 
 /* Takes all memory of a page that is destroyed. Returns false if the driver refused some; the rest
    can be retried. Accepts a page that is not elastic. In the context. */

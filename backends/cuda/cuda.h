@@ -120,6 +120,7 @@ typedef struct qi_cuda_elastic {
     uint64_t chunk_size;
     uint64_t count; /* of `chunks`: they cover the reserved addresses */
     uint64_t leftovers;
+    qi_cuda_chunk *moving; /* without a place, for the next call that backs; a list */
     uint32_t access_count;
     qi_cu_access_desc access[QUIRE_CUDA_MAX_ACCESSES]; /* for chunks that are added later */
 } qi_cuda_elastic;

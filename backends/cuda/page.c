@@ -355,9 +355,9 @@ quire_result qi_cuda_page_back(void *state, const quire_native_page *native,
 
 /* In the child of a fork a thread of the parent may hold the page's mutex. */
 void qi_cuda_page_unback(void *state, const quire_native_page *native, const quire_span *spans,
-                         uint32_t count)
+                         uint32_t count, bool moves)
 {
     qi_cuda *cuda = state;
     if (!qi_cuda_has_forked(cuda))
-        qi_cuda_elastic_unback(cuda, qi_cuda_page_of(native), spans, count);
+        qi_cuda_elastic_unback(cuda, qi_cuda_page_of(native), spans, count, moves);
 }

@@ -16,7 +16,7 @@ void qi_cuda_page_unmap(void *state, const quire_native_page *page);
 quire_result qi_cuda_page_back(void *state, const quire_native_page *page, const quire_span *spans,
                                uint32_t count);
 void qi_cuda_page_unback(void *state, const quire_native_page *page, const quire_span *spans,
-                         uint32_t count);
+                         uint32_t count, bool moves);
 
 /* Destroys a page that page creation could not complete; defers what the driver refuses. In the
    context. */

@@ -148,7 +148,7 @@ quire_result qi_host_page_invalidate(void *state, const quire_native_page *page,
 quire_result qi_host_page_back(void *state, const quire_native_page *page, const quire_span *spans,
                                uint32_t count);
 void qi_host_page_unback(void *state, const quire_native_page *page, const quire_span *spans,
-                         uint32_t count);
+                         uint32_t count, bool moves);
 
 /* Entries of the backend table for bytes. All answer DEVICE_LOST on a lost device. */
 quire_result qi_host_copy_to_page(void *state, const quire_native_page *page, uint64_t offset,

@@ -98,8 +98,9 @@ quire_result qi_host_page_back(void *state, const quire_native_page *native,
 }
 
 void qi_host_page_unback(void *state, const quire_native_page *native, const quire_span *spans,
-                         uint32_t count)
+                         uint32_t count, bool moves)
 {
+    (void)moves; /* private memory cannot move */
     qi_host_device *device = state;
     qi_host_page *page = qi_host_page_of(native);
     for (uint32_t i = 0; i < count; i++) {

@@ -285,9 +285,14 @@ struct quire_backend {
     /* Backs spans that have no memory: all, or on failure none. The bytes are as in a new page. */
     quire_result (*page_back)(void *state, const quire_native_page *page, const quire_span *spans,
                               uint32_t count);
-    /* Takes the memory of spans that have some, and that nobody uses. Cannot fail. */
+    /*
+     * Takes the memory of spans that have some, and that nobody uses. Cannot fail. With `moves` the
+     * thread is about to back as many bytes of the page: a backend may keep the memory until
+     * page_back ends, or until the next call without `moves`, one of which always follows. That may
+     * have no spans.
+     */
     void (*page_unback)(void *state, const quire_native_page *page, const quire_span *spans,
-                        uint32_t count);
+                        uint32_t count, bool moves);
 
     /*
      * ---- QUIRE_BACKEND_FORK: the thread that forks calls these from handlers of pthread_atfork,

@@ -182,12 +182,12 @@ static quire_result broken_back(void *state, const quire_native_page *page, cons
 }
 
 static void broken_unback(void *state, const quire_native_page *page, const quire_span *spans,
-                          uint32_t count)
+                          uint32_t count, bool moves)
 {
     broken_backend *b = state;
     if (b->thing == BROKEN_UNBACK_NOTHING)
         return;
-    wrap_page_unback(state, page, spans, count);
+    wrap_page_unback(state, page, spans, count, moves);
     if (b->thing == BROKEN_UNBACK_LOST)
         (void)b->wrap.base->fill_page(b->wrap.state, page, 0, 1, 0);
 }

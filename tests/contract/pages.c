@@ -227,7 +227,7 @@ static void change_backing(const contract_world *w, const kit_page *page, uint64
     quire_span spans[CHUNKS];
     uint32_t count = list_spans(from & ~to, chunk, spans);
     if (count)
-        w->table->page_unback(w->state, &page->native, spans, count);
+        w->table->page_unback(w->state, &page->native, spans, count, false);
     count = list_spans(to & ~from, chunk, spans);
     if (count)
         CHECK_OK(w->table->page_back(w->state, &page->native, spans, count));

@@ -118,10 +118,10 @@ quire_result wrap_page_back(void *state, const quire_native_page *page, const qu
 }
 
 void wrap_page_unback(void *state, const quire_native_page *page, const quire_span *spans,
-                      uint32_t count)
+                      uint32_t count, bool moves)
 {
     const contract_wrap *w = state;
-    w->base->page_unback(w->state, page, spans, count);
+    w->base->page_unback(w->state, page, spans, count, moves);
 }
 
 static uint64_t device_address(void *state, const quire_native_page *page, uint64_t buffer)

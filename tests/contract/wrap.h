@@ -30,7 +30,7 @@ void wrap_destroy(void *state); /* closes the inner device */
 quire_result wrap_page_back(void *state, const quire_native_page *page, const quire_span *spans,
                             uint32_t count);
 void wrap_page_unback(void *state, const quire_native_page *page, const quire_span *spans,
-                      uint32_t count);
+                      uint32_t count, bool moves);
 quire_result wrap_copy_pages(void *state, const quire_copy_job *job);
 quire_result wrap_stream_copy(void *state, uint64_t stream, const quire_copy_job *job);
 

@@ -127,7 +127,7 @@ static void grow_and_shrink(cuda_bench *b, const quire_backend *table, void *sta
     static const quire_span more[] = {{2 * MIB, 4 * MIB}, {10 * MIB, 2 * MIB}};
     STEP(b, table->page_back(state, page, more, 2));
     STEP(b, table->copy_to_page(state, page, 2 * MIB - 500, fault_data, 1000));
-    table->page_unback(state, page, &(quire_span){4 * MIB, 2 * MIB}, 1);
+    table->page_unback(state, page, &(quire_span){4 * MIB, 2 * MIB}, 1, true);
     STEP(b, table->page_back(state, page, &(quire_span){4 * MIB, 6 * MIB}, 1));
     memset(fault_back, 0, 1000);
     STEP(b, table->copy_from_page(state, page, 2 * MIB - 500, fault_back, 1000));

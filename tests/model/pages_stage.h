@@ -95,8 +95,9 @@ static quire_result page_back(void *state, const quire_native_page *page, const 
 }
 
 static void page_unback(void *state, const quire_native_page *page, const quire_span *spans,
-                        uint32_t count)
+                        uint32_t count, bool moves)
 {
+    (void)moves;
     (void)state;
     (void)page;
     (void)count;

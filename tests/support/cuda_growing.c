@@ -63,7 +63,7 @@ quire_result growing_resize(growing *g, uint64_t to)
     if (to > g->size)
         result = g->table->page_back(g->cuda, &g->page, &more, 1);
     else
-        g->table->page_unback(g->cuda, &g->page, &less, 1);
+        g->table->page_unback(g->cuda, &g->page, &less, 1, false);
     if (!result)
         g->size = to;
     CHECK_EQ(growing_record(g)->address, address);

@@ -443,9 +443,10 @@ static quire_result fake_page_back(void *state, const quire_native_page *native,
 }
 
 static void fake_page_unback(void *state, const quire_native_page *native, const quire_span *spans,
-                             uint32_t count)
+                             uint32_t count, bool moves)
 {
     fake_backend *fake = state;
+    (void)moves;
     take_time(fake->slow_ms);
     pthread_mutex_lock(&fake->lock);
     change_backing(fake, page_of(native), spans, count, false);

@@ -306,14 +306,23 @@ quire_result qi_device_page_back(quire_device *device, qi_calls *calls, qi_accou
     return QUIRE_SUCCESS;
 }
 
-void qi_device_page_give_up(quire_device *device, qi_account *account, const qi_device_page *page,
-                            uint64_t bytes)
+static void end_claim(quire_device *device, qi_account *account, const qi_device_page *page,
+                      uint64_t bytes)
 {
     qi_budget_claim claim = claim_for(device, account, page->kind);
     claim.bytes = bytes;
     claim.is_part = true;
     qi_budget_end_return(&claim);
     qi_atomic_sub_u64(&device->reserved_bytes, bytes);
+}
+
+void qi_device_page_give_up(quire_device *device, qi_calls *calls, qi_account *account,
+                            const qi_device_page *page, uint64_t bytes)
+{
+    qi_backend_call call = begin_call();
+    device->table.page_unback(device->state, &page->native, NULL, 0, false);
+    end_call(device, calls, call, QUIRE_SUCCESS);
+    end_claim(device, account, page, bytes);
 }
 
 void qi_device_page_unback(quire_device *device, qi_calls *calls, qi_account *account,
@@ -327,11 +336,11 @@ void qi_device_page_unback(quire_device *device, qi_calls *calls, qi_account *ac
     qi_error before; /* what the backend may report is dropped */
     qi_error_save(&before);
     qi_backend_call call = begin_call();
-    device->table.page_unback(device->state, &page->native, spans, count);
+    device->table.page_unback(device->state, &page->native, spans, count, holds);
     end_call(device, calls, call, QUIRE_SUCCESS);
     qi_error_restore(&before);
     if (!holds)
-        qi_device_page_give_up(device, account, page, claim.bytes);
+        end_claim(device, account, page, claim.bytes);
 }
 
 /* ---- native objects ----------------------------------------------------------------------- */

@@ -224,14 +224,15 @@ QUIRE_MUST_USE quire_result qi_device_page_back(quire_device *device, qi_calls *
                                                 uint64_t held);
 
 /* Takes the memory of spans of an elastic page. Cannot fail. Returns what was claimed for it,
-   unless `holds`. The caller sets page->bytes. */
+   unless `holds`: then qi_device_page_back or qi_device_page_give_up follows. The caller sets
+   page->bytes. */
 void qi_device_page_unback(quire_device *device, qi_calls *calls, qi_account *account,
                            const qi_device_page *page, const quire_span *spans, uint32_t count,
                            bool holds);
 
-/* Returns the claim of bytes that have lost their memory. */
-void qi_device_page_give_up(quire_device *device, qi_account *account, const qi_device_page *page,
-                            uint64_t bytes);
+/* Returns the claim of bytes that are held. */
+void qi_device_page_give_up(quire_device *device, qi_calls *calls, qi_account *account,
+                            const qi_device_page *page, uint64_t bytes);
 
 /* ---- contents of pages -------------------------------------------------------------------- */
 

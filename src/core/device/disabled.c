@@ -60,8 +60,9 @@ static quire_result refuse_spans(void *state, const quire_native_page *page,
 }
 
 static void ignore_spans(void *state, const quire_native_page *page, const quire_span *spans,
-                         uint32_t count)
+                         uint32_t count, bool moves)
 {
+    (void)moves;
     (void)state;
     (void)page;
     (void)spans;

@@ -124,7 +124,7 @@ static void finish_page(quire_memory *memory, qi_page *page)
         }
         const quire_span rest = {native->extent, native->native.size - native->extent};
         if (rest.size)
-            device->table.page_unback(device->state, &native->native, &rest, 1);
+            device->table.page_unback(device->state, &native->native, &rest, 1, false);
         return;
     }
     qi_checked_page_leaving(page);

@@ -183,7 +183,8 @@ static void give_up(const qi_round *r)
         return;
     change_bytes(r->page, 0, r->held);
     qi_lock_release(&shard->lock);
-    qi_device_page_give_up(memory->device, &memory->account, &r->page->native, r->held);
+    qi_device_page_give_up(memory->device, &memory->calls, &memory->account, &r->page->native,
+                           r->held);
     qi_lock_acquire(&shard->lock);
 }
 
@@ -299,7 +300,7 @@ static void unback_gap(const gaps *g, uint64_t end)
     end = qi_align_down(end, memory->chunk);
     if (first < end)
         device->table.page_unback(device->state, &g->page->native.native,
-                                  &(quire_span){first, end - first}, 1);
+                                  &(quire_span){first, end - first}, 1, false);
 }
 
 static bool visit_range(void *user, const quire_space_item *item)

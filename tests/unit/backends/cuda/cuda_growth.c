@@ -127,7 +127,7 @@ GROWING_UNIT(cuda_growth, spans_are_backed_and_unbacked_in_one_call)
     for (int i = 0; i < 3; i++)
         growing_write(g, odd[i].offset, odd[i].offset + odd[i].size);
     g->fc->reset_counters();
-    g->table->page_unback(g->cuda, &g->page, odd, 2);
+    g->table->page_unback(g->cuda, &g->page, odd, 2, false);
     CHECK_EQ(g->fc->calls("cuMemUnmap"), 2);
     CHECK_EQ(g->fc->calls("cuMemRelease"), 3);
     CHECK_EQ(g->fc->usage_of(0).bytes, 2 * MIB);
@@ -222,6 +222,40 @@ GROWING_UNIT_EACH(cuda_growth, running_work_is_waited_for_on_request, waits, 2)
     g->table->stream_destroy(g->cuda, stream);
 }
 
+/* Memory that moves within a page creates and releases no handle, whatever is kept. */
+GROWING_UNIT(cuda_growth, memory_moves_with_its_handles)
+{
+    static const quire_span from[] = {{0, 2 * MIB}, {4 * MIB, 2 * MIB}, {8 * MIB, 2 * MIB}};
+    static const quire_span to = {20 * MIB, 8 * MIB};
+    growing_begin(g, NULL, 12 * MIB, 32 * MIB);
+    g->fc->reset_counters();
+    g->table->page_unback(g->cuda, &g->page, from, 3, true);
+    CHECK_EQ(g->fc->calls("cuMemRelease"), 0);
+    CHECK_OK(g->table->page_back(g->cuda, &g->page, &to, 1));
+    CHECK_EQ(g->fc->calls("cuMemCreate"), 1);
+    CHECK_EQ(g->fc->calls("cuMemUnmap"), 3);
+    CHECK_EQ(g->fc->calls("cuMemRelease"), 0);
+    growing_write(g, 20 * MIB, 28 * MIB);
+    growing_check(g, 20 * MIB, 28 * MIB);
+    CHECK_EQ(g->fc->usage_of(0).bytes, 14 * MIB);
+}
+
+/* What the call that backs does not use, or what no call backs, is released. */
+GROWING_UNIT(cuda_growth, memory_that_was_to_move_is_released_at_last)
+{
+    static const quire_span from = {0, 6 * MIB}, to = {20 * MIB, 2 * MIB};
+    growing_begin(g, NULL, 12 * MIB, 32 * MIB);
+    g->table->page_unback(g->cuda, &g->page, &from, 1, true);
+    CHECK_OK(g->table->page_back(g->cuda, &g->page, &to, 1));
+    CHECK_EQ(g->fc->usage_of(0).bytes, 8 * MIB);
+    g->table->page_unback(g->cuda, &g->page, &to, 1, true);
+    CHECK_EQ(g->fc->usage_of(0).bytes, 8 * MIB);
+    g->table->page_unback(g->cuda, &g->page, NULL, 0, false);
+    CHECK_EQ(g->fc->usage_of(0).bytes, 6 * MIB);
+    g->table->page_unback(g->cuda, &g->page, &(quire_span){6 * MIB, 2 * MIB}, 1, true);
+    CHECK_EQ(g->fc->usage_of(0).bytes, 6 * MIB); /* the page ends with it */
+}
+
 /* ---- chunks at random ----------------------------------------------------------------------- */
 
 enum { PLACES = 64 };
@@ -276,7 +310,9 @@ UNIT(cuda_growth, spans_come_and_go_at_random)
             if (count && backs)
                 CHECK_OK(g.table->page_back(g.cuda, &g.page, spans, count));
             else if (count)
-                g.table->page_unback(g.cuda, &g.page, spans, count);
+                g.table->page_unback(g.cuda, &g.page, spans, count, i % 2);
+            if (i % 2 && !backs) /* nothing moves after all, now and then */
+                g.table->page_unback(g.cuda, &g.page, NULL, 0, i % 3);
             for (uint32_t k = 0; backs && k < count; k++)
                 growing_write(&g, spans[k].offset, spans[k].offset + spans[k].size);
             check_places(&g, places);

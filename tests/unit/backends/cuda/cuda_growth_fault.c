@@ -146,7 +146,7 @@ static int in_child(growing *g)
     if (g->table->page_back(g->cuda, &g->page, &more, 1) != QUIRE_ERROR_NOT_PERMITTED ||
         !strstr(quire_last_error(), "fork"))
         return 1;
-    g->table->page_unback(g->cuda, &g->page, &less, 1);
+    g->table->page_unback(g->cuda, &g->page, &less, 1, false);
     g->table->page_destroy(g->cuda, &g->page);
     if (quire_device_destroy(&g->b.device))
         return 3;

@@ -83,7 +83,7 @@ CASE(only_chunks_with_memory_can_be_used)
     for (uint64_t i = 0; i < 10; i++)
         CHECK_EQ(has_memory(b, i), i == 2 || (i >= 5 && i <= 7));
     memset(byte_of(b, 5), 7, 3 * CHUNK);
-    b->table->page_unback(b->state, &b->page, &(quire_span){6 * CHUNK, CHUNK}, 1);
+    b->table->page_unback(b->state, &b->page, &(quire_span){6 * CHUNK, CHUNK}, 1, false);
     CHECK_EQ(charged(b), 3 * CHUNK);
     CHECK(!has_memory(b, 6));
     CHECK_OK(b->table->page_back(b->state, &b->page, &(quire_span){6 * CHUNK, CHUNK}, 1));
@@ -97,7 +97,7 @@ CASE(only_chunks_with_memory_can_be_used)
 CASE(a_span_without_memory_is_not_charged)
 {
     CHECK_OK(b->table->page_back(b->state, &b->page, &(quire_span){CHUNK, CHUNK}, 1));
-    b->table->page_unback(b->state, &b->page, &(quire_span){0, CHUNKS * CHUNK}, 1);
+    b->table->page_unback(b->state, &b->page, &(quire_span){0, CHUNKS * CHUNK}, 1, false);
     CHECK_EQ(charged(b), 0);
     CHECK(!has_memory(b, 1));
 }
