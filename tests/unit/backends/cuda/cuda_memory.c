@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "tests/support/cuda_bench.h"
+#include "tests/support/elastic_churn.h"
 #include "tests/support/unit.h"
 
 #define KIB UINT64_C(1024)
@@ -242,6 +243,91 @@ CUDA_UNIT(cuda_memory, an_allocation_may_lie_across_handles)
     CHECK_OK(quire_free(memory, second));
     (void)cuda_bench_allocate(memory, 3 * MIB); /* mapped memory is used again without a call */
     CHECK_EQ(b->fc->calls(NULL), 0);
+}
+
+/* ---- elastic memories ----------------------------------------------------------------------- */
+
+enum { PLACES = 12 };
+
+static quire_memory *begin_elastic(cuda_bench *b, const fc_options *driver,
+                                   const quire_cuda_settings *settings, quire_allocation *made)
+{
+    const quire_memory_options options = {.elastic = true, .address_space = 256 * MIB};
+    quire_memory *memory = begin(b, driver, settings, QUIRE_CUDA_DEVICE, &options);
+    for (int i = 0; i < PLACES; i++) {
+        made[i] = cuda_bench_allocate(memory, 2 * MIB);
+        CHECK_OK(quire_fill(memory, made[i], &(quire_fill_options){.value = (uint8_t)i}, NULL));
+    }
+    return memory;
+}
+
+/* The first byte and the last one are those that begin_elastic wrote. */
+static void check_place(quire_memory *memory, quire_allocation allocation, int i)
+{
+    uint8_t first = 99, last = 99;
+    CHECK_OK(quire_read(memory, allocation, 0, &first, 1));
+    CHECK_OK(quire_read(memory, allocation, 2 * MIB - 1, &last, 1));
+    CHECK_EQ(first, i);
+    CHECK_EQ(last, i);
+}
+
+/* The calls of the driver: for a new place, and for one whose memory is that of free chunks. */
+CUDA_UNIT_EACH(cuda_memory, an_elastic_memory_moves_chunks, one_by_one, 2)
+{
+    quire_allocation made[PLACES];
+    const fc_options driver =
+        cuda_bench_options(NULL, one_by_one ? FC_UNMAPS_ONE | FC_ACCESS_ONE : 0);
+    quire_memory *memory = begin_elastic(b, &driver, NULL, made);
+    CHECK_EQ(b->fc->live(FC_MAPPING), PLACES);
+    CHECK_EQ(b->fc->live(FC_RESERVATION), 1);
+    for (int i = 0; i < PLACES; i += 2)
+        CHECK_OK(quire_free(memory, made[i]));
+    b->fc->reset_counters();
+    quire_allocation large = cuda_bench_allocate(memory, 8 * MIB);
+    CHECK_EQ(b->fc->calls("cuMemCreate"), 0);
+    CHECK_EQ(b->fc->calls("cuMemRelease"), 0);
+    CHECK_EQ(b->fc->calls("cuMemMap"), 4);
+    CHECK_EQ(b->fc->calls("cuMemUnmap"), 4);
+    CHECK_EQ(b->fc->calls("cuMemSetAccess"), one_by_one ? 5 : 1);
+    CHECK_EQ(b->fc->usage_of(0).bytes, 24 * MIB);
+    CHECK_OK(quire_fill(memory, large, &(quire_fill_options){.value = 55}, NULL));
+    for (int i = 1; i < PLACES; i += 2)
+        check_place(memory, made[i], i);
+    CHECK_OK(quire_free(memory, large));
+    CHECK_OK(quire_memory_trim(memory, 0, NULL));
+    CHECK_EQ(b->fc->usage_of(0).bytes, 12 * MIB);
+    for (int i = 1; i < PLACES; i += 2)
+        check_place(memory, made[i], i);
+}
+
+/* Access that is set for an elastic page holds for memory that comes later, and its range is the
+   chunk of the allocation. */
+CUDA_UNIT(cuda_memory, an_elastic_memory_gives_access_to_what_comes)
+{
+    static const int peer = 1;
+    quire_allocation made[PLACES];
+    fc_options driver = cuda_bench_options(NULL, 0);
+    driver.models[1] = driver.models[0] = fc_model_named("h200");
+    driver.peers[0] = 2;
+    driver.peers[1] = 1;
+    quire_memory *memory =
+        begin_elastic(b, &driver, &(quire_cuda_settings){.peers = &peer, .peer_count = 1}, made);
+    quire_allocation large = cuda_bench_allocate(memory, 20 * MIB);
+    quire_cuda_access access = {.location = QUIRE_CUDA_AT_DEVICE, .id = 1};
+    CHECK_OK(quire_cuda_get_access(memory, large, &access));
+    CHECK_EQ(access.flags, QUIRE_CUDA_READ_WRITE);
+    quire_cuda_range range = cuda_bench_range(memory, large);
+    CHECK_EQ(range.handle_count, PLACES + 10);
+    CHECK_EQ(range.chunk_size, 2 * MIB);
+    CHECK(range.handle != cuda_bench_range(memory, made[0]).handle);
+}
+
+CUDA_UNIT(cuda_memory, an_elastic_memory_that_is_nearly_full_refuses_nothing)
+{
+    const quire_memory_options options = {
+        .elastic = true, .address_space = 4096 * MIB, .limit = CHURN_CHUNKS * 2 * MIB};
+    elastic_churn(begin(b, NULL, NULL, QUIRE_CUDA_DEVICE, &options), 2 * MIB, 1000);
+    CHECK(b->fc->usage_of(0).peak <= CHURN_CHUNKS * 2 * MIB);
 }
 
 static uint64_t kept(cuda_bench *b)

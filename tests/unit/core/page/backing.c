@@ -7,6 +7,7 @@
 #include <sched.h>
 
 #include "tests/support/crew.h"
+#include "tests/support/elastic_churn.h"
 #include "tests/support/elastic_page.h"
 
 #define CASE(name) UNIT_ON(backing, name, fixture, f, make(f), fixture_end)
@@ -212,6 +213,13 @@ CASE_WITH(within_a_limit_every_free_chunk_serves, &(quire_memory_options){.limit
     ALLOCATE_FAILS(f, QUIRE_ERROR_OVER_BUDGET, .size = 17 * CHUNK + 1);
     ALLOCATE(f, .size = 17 * CHUNK);
     expect_chunks(f, 32);
+}
+
+CASE_WITH(a_memory_that_is_nearly_full_refuses_nothing,
+          &(quire_memory_options){.address_space = 4 * CHURN_CHUNKS * CHUNK,
+                                  .limit = CHURN_CHUNKS * CHUNK})
+{
+    elastic_churn(f->memory, CHUNK, 10000);
 }
 
 CASE_WITH(addresses_can_be_exhausted, &(quire_memory_options){.address_space = 8 * CHUNK})
