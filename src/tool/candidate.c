@@ -126,6 +126,17 @@ static void add_linear(listing *l)
     }
 }
 
+/* Elastic memories, whose page size is that of a chunk: the default, and sizes of a device. */
+static void add_elastic(listing *l)
+{
+    static const uint64_t chunks[] = {0, 2, 8, 32};
+    for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++)
+        if (!chunks[i] || !l->scope->page_size)
+            add_retentions(
+                l, (candidate){.elastic = true,
+                               .page_size = chunks[i] ? chunks[i] * MIB : l->scope->page_size});
+}
+
 size_t make_candidates(const candidate_scope *scope, candidate list[MAX_CANDIDATES])
 {
     static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
@@ -133,8 +144,11 @@ size_t make_candidates(const candidate_scope *scope, candidate list[MAX_CANDIDAT
     uint64_t sizes[MAX_SIZES];
     size_t count = choose_sizes(scope, sizes);
     for (size_t fit = 0; fit < sizeof fits / sizeof *fits; fit++)
-        for (size_t i = 0; i < count && (scope->fit == ANY_FIT || scope->fit == fits[fit]); i++)
+        for (size_t i = 0; i < count && (scope->fit == ANY_FIT || scope->fit == fits[fit]); i++) {
             add_policies(&l, (candidate){.fit = fits[fit], .page_size = sizes[i]});
+            if (scope->elastic && !fit && !i) /* early: they are few, and the time may be short */
+                add_elastic(&l);
+        }
     if (scope->fit == QUIRE_FIT_LINEAR)
         add_linear(&l);
     return l.count;
@@ -144,8 +158,12 @@ size_t make_candidates(const candidate_scope *scope, candidate list[MAX_CANDIDAT
 
 uint32_t candidate_options_set(const candidate *c)
 {
-    const bool set[] = {c->fit != QUIRE_FIT_SEGREGATED, c->page_size != 0, c->first_page_size != 0,
-                        c->dedicated_threshold != 0, c->retention != RETENTION_DEFAULT};
+    const bool set[] = {c->fit != QUIRE_FIT_SEGREGATED,
+                        c->elastic,
+                        c->page_size != 0,
+                        c->first_page_size != 0,
+                        c->dedicated_threshold != 0,
+                        c->retention != RETENTION_DEFAULT};
     uint32_t count = 0;
     for (size_t i = 0; i < sizeof set / sizeof *set; i++)
         count += set[i];
@@ -169,6 +187,7 @@ quire_memory_options candidate_options(const candidate *c)
 {
     return (quire_memory_options){
         .name = "replay", /* as quire replay does: the name counts in the metadata bytes */
+        .elastic = c->elastic,
         .fit.algorithm = c->fit,
         .pages = {.page_size = c->page_size,
                   .first_page_size = c->first_page_size,
@@ -195,7 +214,8 @@ static void append(candidate_text *out, const char *format, ...)
 candidate_text candidate_pages_text(const candidate *c)
 {
     candidate_text out = {""};
-    append(&out, "%s", c->page_size ? qi_bytes(c->page_size).text : "by use");
+    const char *none = c->elastic ? "default" : "by use";
+    append(&out, "%s", c->page_size ? qi_bytes(c->page_size).text : none);
     return out;
 }
 
@@ -254,7 +274,8 @@ static void append_retention(candidate_text *out, const candidate *c)
 candidate_text candidate_c_text(const candidate *c)
 {
     candidate_text out = {"quire_memory_options options = {"};
-    uint32_t set = candidate_options_set(c), of_pages = set - (c->fit != QUIRE_FIT_SEGREGATED);
+    uint32_t set = candidate_options_set(c);
+    uint32_t of_pages = set - (c->fit != QUIRE_FIT_SEGREGATED) - c->elastic;
     if (!set) {
         append(&out, "0};\n");
         return out;
@@ -262,6 +283,8 @@ candidate_text candidate_c_text(const candidate *c)
     append(&out, "\n");
     if (c->fit != QUIRE_FIT_SEGREGATED)
         append(&out, "    .fit.algorithm = %s,\n", fit_constant(c->fit));
+    if (c->elastic)
+        append(&out, "    .elastic = true,\n");
     if (of_pages)
         append(&out, "    .pages = {\n");
     if (c->page_size)

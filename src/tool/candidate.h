@@ -23,6 +23,7 @@ typedef enum retention {
 
 typedef struct candidate {
     quire_fit fit;
+    bool elastic; /* page_size is then the size of a chunk; 0: the default */
     retention retention;
     uint64_t page_size;       /* the maximum if page sizes double; 0: pages follow use */
     uint64_t first_page_size; /* page sizes double from here to page_size; 0 means they do not */
@@ -44,14 +45,15 @@ typedef struct candidate_scope {
     uint64_t max_pages;  /* maximum number of pages; 0 means no limit */
     /* of the command line */
     quire_fit fit;      /* or ANY_FIT */
+    bool elastic;       /* elastic memories too */
     uint64_t page_size; /* 0 means several sizes */
 } candidate_scope;
 
 /*
  * 3 fits with pages that follow use and 3 retentions; 3 fits, 8 page sizes, page sizes doubling or
- * not, a dedicated threshold or not, 3 retentions.
+ * not, a dedicated threshold or not, 3 retentions; 4 sizes of chunks and 3 retentions.
  */
-enum { MAX_CANDIDATES = 3 * 3 + 3 * 8 * 2 * 2 * 3 };
+enum { MAX_CANDIDATES = 3 * 3 + 3 * 8 * 2 * 2 * 3 + 4 * 3 };
 
 /*
  * Fills the list and returns its length. The order is fixed. Of two candidates that differ in one
@@ -61,7 +63,7 @@ enum { MAX_CANDIDATES = 3 * 3 + 3 * 8 * 2 * 2 * 3 };
  */
 size_t make_candidates(const candidate_scope *scope, candidate list[MAX_CANDIDATES]);
 
-/* The number of settings that differ from the library's defaults: 0 to 5. */
+/* The number of settings that differ from the library's defaults: 0 to 6. */
 uint32_t candidate_options_set(const candidate *c);
 
 /* The options of a memory for the candidate. */
@@ -72,7 +74,8 @@ typedef struct candidate_text {
     char text[640];
 } candidate_text;
 
-/* Describes the page size: bytes with their unit, or "by use". */
+/* Describes the size of a page, or of an elastic memory's chunk: bytes with their unit, "by use",
+   or "default". */
 candidate_text candidate_pages_text(const candidate *c);
 
 /* Describes growth, threshold and retention in words; "default" if none of them is set. */

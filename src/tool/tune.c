@@ -33,6 +33,7 @@ typedef struct tuning {
     uint64_t page_size; /* option --page-size; 0 means several sizes */
     uint64_t seconds;   /* option --time-limit; 0 means none */
     bool all;           /* option --all: print every candidate */
+    bool elastic;       /* option --elastic: try elastic memories too */
     bool json;
     progress bar;
     candidate *candidates;
@@ -268,6 +269,7 @@ static int choose_candidates(tuning *t)
         .largest = p->info.largest,
         .fit = t->fit,
         .page_size = t->page_size,
+        .elastic = t->elastic,
     };
     if (!p->info.alloc_count) {
         print_problem("%s: contains no allocations, so no candidate can be ranked", p->path);
@@ -351,13 +353,19 @@ static candidate_text reason_text(const tuning *t)
     return out;
 }
 
+static const char *kind_text(const candidate *c)
+{
+    return c->elastic ? "elastic" : fit_text(c->fit);
+}
+
 static void print_recommendation(const tuning *t)
 {
     if (t->recommended == t->trial_count)
         return;
     const candidate *c = &trial_at(t, t->recommended)->candidate;
     printf("\n");
-    print_wrapped(0, "Recommended: fit %s, pages %s%s, policy: %s, because %s.", fit_text(c->fit),
+    print_wrapped(0, "Recommended: %s%s, %s %s%s, policy: %s, because %s.",
+                  c->elastic ? "" : "fit ", kind_text(c), c->elastic ? "chunks" : "pages",
                   c->page_size ? "of " : "", candidate_pages_text(c).text,
                   candidate_policy_text(c).text, reason_text(t).text);
     printf("\n%s", candidate_c_text(c).text);
@@ -421,7 +429,7 @@ static void print_row(const tuning *t, uint32_t place, bool is_wide)
         snprintf(score, sizeof score, "%.4f", r->score);
     printf("%c%c%c %6s  %-10s %8s %8s %9s %8s %6.4f %6" PRIu64 " %6" PRIu64,
            place == t->recommended ? '>' : ' ', r->pareto ? '*' : ' ',
-           is_default(t, place) ? '=' : ' ', score, fit_text(c->fit), candidate_pages_text(c).text,
+           is_default(t, place) ? '=' : ' ', score, kind_text(c), candidate_pages_text(c).text,
            size_or(c->first_page_size, "-").text, size_or(c->dedicated_threshold, "-").text,
            kept_text(c).text, ratio_of(r), o->backend_calls, o->failures);
     if (is_wide)
@@ -592,6 +600,7 @@ int run_tune(const command *self, int argc, char **argv)
          "end the search after about this time (default 60;\n"
          "0: no limit)",
          OPTION_NUMBER, &t.seconds},
+        {"elastic", NULL, "try elastic memories too", OPTION_FLAG, &t.elastic},
         {"all", NULL, "show every candidate, not only the best", OPTION_FLAG, &t.all},
         {"json", NULL, "print every candidate as one JSON object", OPTION_FLAG, &t.json},
     };

@@ -138,6 +138,20 @@ def case_tune_restricted():
                           peak_pages=1, failures=0)
 
 
+def case_tune_elastic():
+    value = tune(SMALL, "--elastic", "--fit", "segregated")
+    chunks = {c["page_size"] for c in value["candidates"] if c["options"].get("elastic")}
+    if chunks != {0, 2 * MIB, 8 * MIB, 32 * MIB}:
+        yield f"chunks of {chunks}"
+    if any(c["options"].get("elastic") for c in tune(SMALL)["candidates"]):
+        yield "elastic memories without --elastic"
+    served = tune(TRACES / "llm-serving.csv", "--elastic", "--fit", "segregated", "--page-size", "8M")["candidates"]
+    for c in served:
+        if c["options"].get("elastic") and c["peak_reserved_bytes"] > 1.01 * c["peak_requested_bytes"] and \
+           "pages.retained_empty_bytes" not in c["options"]:
+            yield f"an elastic memory reserves {c['peak_reserved_bytes']}: {c}"
+
+
 def layers(count):
     """The trace of the program in docs/tutorial.md with `count` layers."""
     rows, sizes = [], [200000 + 50000 * i for i in range(count)]

@@ -52,14 +52,14 @@ static size_t count_fit(const listed *l, quire_fit fit)
 {
     size_t count = 0;
     for (size_t i = 0; i < l->count; i++)
-        count += l->list[i].fit == fit;
+        count += l->list[i].fit == fit && !l->list[i].elastic;
     return count;
 }
 
 static bool is_same(const candidate *a, const candidate *b)
 {
-    return a->fit == b->fit && a->retention == b->retention && a->page_size == b->page_size &&
-           a->first_page_size == b->first_page_size &&
+    return a->fit == b->fit && a->elastic == b->elastic && a->retention == b->retention &&
+           a->page_size == b->page_size && a->first_page_size == b->first_page_size &&
            a->dedicated_threshold == b->dedicated_threshold &&
            a->retained_bytes == b->retained_bytes;
 }
@@ -79,6 +79,7 @@ UNIT(candidate, no_two_are_the_same)
 {
     candidate_scope scope = scope_of(2 * GIB);
     scope.largest = GIB;
+    scope.elastic = true;
     listed l = make(&scope);
     for (size_t i = 0; i < l.count; i++)
         for (size_t k = 0; k < i; k++)
@@ -89,6 +90,7 @@ UNIT(candidate, every_fit_page_size_and_policy_is_listed)
 {
     candidate_scope scope = scope_of(6 * GIB);
     scope.largest = GIB;
+    scope.elastic = true;
     listed l = make(&scope);
     for (int fit = 0; fit < 3; fit++) {
         static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
