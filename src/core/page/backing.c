@@ -534,8 +534,10 @@ bool qi_resize_is_giving(const qi_shard *shard)
 uint64_t qi_resize_finish(quire_memory *memory, qi_page *page, qi_page_change *change)
 {
     uint64_t bytes = page->elastic ? give_chunks(memory, page) : finish_cut(memory, page);
-    *change = (qi_page_change){.size = page->native.bytes, .number = page->number, .grown = true};
-    qi_resize_end(page, true);
+    if (bytes)
+        *change =
+            (qi_page_change){.size = page->native.bytes, .number = page->number, .grown = true};
+    qi_resize_end(page, bytes != 0); /* otherwise a refused request would search again for ever */
     return bytes;
 }
 

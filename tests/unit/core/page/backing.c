@@ -222,6 +222,18 @@ CASE_WITH(a_memory_that_is_nearly_full_refuses_nothing,
     elastic_churn(f->memory, CHUNK, 10000);
 }
 
+/* Free bytes of several chunks, none of which is free as a whole: there is nothing to give. */
+CASE_WITH(chunks_in_use_make_no_room_for_a_dedicated_page,
+          &(quire_memory_options){.limit = 8 * CHUNK})
+{
+    quire_allocation made[16];
+    for (uint32_t i = 0; i < 16; i++)
+        made[i] = ALLOCATE(f, .size = CHUNK / 2);
+    free_odd_ones(f, made, 16);
+    ALLOCATE_FAILS(f, QUIRE_ERROR_OVER_BUDGET, .size = CHUNK, .dedicated = true);
+    expect_chunks(f, 8);
+}
+
 CASE_WITH(addresses_can_be_exhausted, &(quire_memory_options){.address_space = 8 * CHUNK})
 {
     quire_allocation made[8];
