@@ -371,6 +371,19 @@ UNIT_PREPARED(backing, kinds_that_cannot_be_elastic_are_refused, f)
     CHECK_HAS(quire_last_error(), "an elastic memory: pages of memory kind");
 }
 
+UNIT_PREPARED(backing, a_page_at_an_odd_address_is_refused, f)
+{
+    fake_offer_growth(&f->fake);
+    f->fake.address_step = 16;
+    f->fake.info.limits.page_alignment = 16;
+    fixture_open(f, &(quire_memory_options){
+                        .elastic = true, .pages.page_size = CHUNK, .address_space = 8 * CHUNK});
+    ALLOCATE_FAILS(f, QUIRE_ERROR_UNSUPPORTED, .size = 4 * KIB);
+    CHECK_HAS(quire_last_error(), "not a multiple of the granule, 256 bytes");
+    CHECK_EQ(f->fake.pages, 0);
+    CHECK_EQ(stats_of(f).reserved_bytes, 0);
+}
+
 /* ---- threads -------------------------------------------------------------------------------- */
 
 typedef struct request {
