@@ -399,7 +399,8 @@ qi_page *qi_backing_shrink(qi_shard *shard, uint64_t bytes, qi_page *leaving)
     return page;
 }
 
-/* Requires no lock. Takes page->to_give bytes of free chunks, or as many as there are. */
+/* Requires no lock. Takes page->to_give bytes of free chunks, or as many as there are. Pages that
+   left since were released above the floor, too. */
 static uint64_t give_chunks(quire_memory *memory, qi_page *page)
 {
     qi_shard *shard = page->shard;
@@ -408,7 +409,8 @@ static uint64_t give_chunks(quire_memory *memory, qi_page *page)
     span_list taken;
     do {
         qi_lock_acquire(&shard->lock);
-        take_free(page, wanted - given, true, &taken);
+        const uint64_t left = wanted - given, above = qi_pages_above_floor(&memory->pages);
+        take_free(page, left < above ? left : qi_align_down(above, memory->chunk), true, &taken);
         change_bytes(page, 0, taken.bytes);
         qi_lock_release(&shard->lock);
         if (taken.count)

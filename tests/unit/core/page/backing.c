@@ -195,6 +195,16 @@ CASE_WITH(allocations_are_found_by_address, &(quire_memory_options){.find_by_add
     CHECK_EQ(found.id, again.id);
 }
 
+/* The call that frees a dedicated page releases it, and then no free chunks below the promise. */
+CASE_WITH(what_is_promised_stays_when_a_dedicated_page_leaves,
+          &(quire_memory_options){.pages.retained_empty_bytes = CHUNK})
+{
+    CHECK_OK(quire_memory_preallocate(f->memory, 4 * CHUNK));
+    quire_allocation other = ALLOCATE(f, .size = 4 * CHUNK, .dedicated = true);
+    CHECK_OK(quire_free(f->memory, other));
+    expect_chunks(f, 4);
+}
+
 /* ---- refusals ------------------------------------------------------------------------------- */
 
 /* A full memory refuses nothing that its free chunks can hold, wherever they are. */
