@@ -63,6 +63,14 @@ qi_page *qi_backing_page(const qi_shard *shard)
     return qi_shard_tally(shard, 0)->page; /* its only region has the lowest number */
 }
 
+quire_result qi_backing_refuse_place(const qi_page *page)
+{
+    return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
+                        "an elastic memory: the backend made its page at %x, which is not a "
+                        "multiple of the granule, %u byte%s",
+                        page->native.native.address, page->shard->memory->granule);
+}
+
 /* Requires the shard's lock. The statistics follow the bytes of the page. */
 static void change_bytes(qi_page *page, uint64_t more, uint64_t less)
 {

@@ -54,6 +54,10 @@ typedef enum qi_resize_result {
 /* Requires the shard's lock. Returns the page, or NULL if there is none or it is being made. */
 qi_page *qi_backing_page(const qi_shard *shard);
 
+/* The refusal of a page whose address is not a multiple of the granule: its chunks would not begin
+   with granules of the region. */
+QUIRE_MUST_USE quire_result qi_backing_refuse_place(const qi_page *page);
+
 /* ---- room --------------------------------------------------------------------------------- */
 
 /*

@@ -259,11 +259,8 @@ static quire_result add_region(qi_shard *shard, qi_page *page)
     /* The space assigns the lowest free number, so that no region's number exceeds the count. */
     if (!qi_table_ensure(&shard->by_region, &shard->memory->host, shard->shared))
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a page's region");
-    if (page->elastic && skipped) /* chunks would not begin with a granule */
-        return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
-                            "an elastic memory: the backend made its page at %x, which is not a "
-                            "multiple of the granule, %u byte%s",
-                            native->address, shard->memory->granule);
+    if (page->elastic && skipped)
+        return qi_backing_refuse_place(page);
     if (page->elastic)
         result = qi_space_add_hole(shard->space, size, page->native.bytes, native->address,
                                    shard->memory->chunk, &page->region);
