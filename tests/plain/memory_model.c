@@ -6,6 +6,10 @@
  * its own pattern, which is verified before it is freed: so a byte that two allocations share, or
  * that a page loses, is detected. The oracle knows since when each page is empty. It checks that no
  * page is kept that the policy does not keep, and that no promised page is destroyed.
+ *
+ * It knows which chunks of an elastic memory are in use. A request is refused only if these and the
+ * request exceed the limit, or if no run of bytes without an owner has room for it. A trim leaves
+ * nothing but chunks in use and its target.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +22,14 @@
 #include "tests/support/random.h"
 #include "src/core/page/empty.h"
 
-enum { MAX_LIVE = 300, MAX_PAGES = 4096, STEPS_A_WORLD = 4000, CHECK_EVERY = 64, MAX_SIZE = 40000 };
+enum {
+    MAX_LIVE = 300,
+    MAX_PAGES = 4096,
+    STEPS_A_WORLD = 4000,
+    CHECK_EVERY = 64,
+    MAX_SIZE = 40000,
+    MAX_CHUNKS = 2048
+};
 
 typedef struct model_page {
     uint64_t size;
@@ -49,15 +60,21 @@ typedef struct world {
     uint32_t next_key;
     uint64_t live_bytes, requested;
 
+    bool is_elastic;
+    uint32_t users[MAX_CHUNKS]; /* allocations in each chunk */
+    uint64_t limit;             /* 0: none */
+    uint64_t refusals;
+
     quire_page_policy policy;
     uint64_t time;                   /* the value of the memory's clock */
     bool finds;                      /* with the option find_by_address */
-    uint64_t promised;               /* by quire_memory_preallocate, until a trim */
+    uint64_t floor;                  /* of quire_memory_preallocate, until a trim */
+    uint64_t promised;               /* of it; a limit can take dedicated pages below the floor */
     uint64_t empty_since[MAX_PAGES]; /* the maximum age */
 } world;
 
 static test_random rng;
-static uint64_t total_steps, seed;
+static uint64_t total_steps, seed, limits_met, addresses_met;
 
 /* ---- the oracle --------------------------------------------------------------------------- */
 
@@ -72,17 +89,29 @@ static void follow(model_page *page, uint64_t size)
     page->size = size;
 }
 
+/* The chunks of an elastic page that the allocation uses. */
+static void use_chunks(world *w, const model_allocation *a, bool take)
+{
+    const uint64_t chunk = w->info.page_size, end = a->info.offset + a->info.size;
+    for (uint64_t i = (a->info.offset - a->info.left_padding) / chunk; i * chunk < end; i++)
+        w->users[i] += take ? 1 : UINT32_MAX;
+}
+
 static void own(world *w, const model_allocation *a, bool take)
 {
     CHECK(a->info.page < MAX_PAGES);
     model_page *page = &w->pages[a->info.page];
     quire_page_info info;
     CHECK_OK(quire_page_get_info(w->memory, a->info.page, &info));
+    if (w->is_elastic && !info.dedicated) {
+        info.size = w->info.address_space; /* of which the chunks in use have memory */
+        use_chunks(w, a, take);
+    }
     if (!page->owner) {
         page->size = info.size;
         page->owner = calloc(info.size, sizeof *page->owner);
     }
-    if (w->info.address_space && page->size != info.size)
+    if (w->info.address_space && !w->is_elastic && page->size != info.size)
         follow(page, info.size);
     CHECK_EQ(page->size, info.size);
     CHECK(a->info.offset + a->info.size <= page->size);
@@ -151,7 +180,7 @@ static void see_page(void *user, quire_memory *memory, const quire_event *event)
 /* Returns whether only quire_memory_preallocate keeps a page. */
 static bool is_promised(const world *w, const quire_memory_stats *stats, uint64_t size)
 {
-    return stats->reserved_bytes - size < w->promised;
+    return stats->reserved_bytes - size < w->floor;
 }
 
 static uint64_t pages_destroyed(const world *w)
@@ -182,16 +211,139 @@ static void check_kept(world *w, uint64_t destroyed)
         if (quire_page_get_info(w->memory, i, &info))
             continue;
         bool is_old = age && w->time - w->empty_since[i] >= age;
+        if (w->is_elastic && !info.dedicated) /* stays, without memory */
+            continue;
         if (!info.allocation_count && (is_above || is_old))
             CHECK(is_promised(w, &stats, info.size));
     }
 }
 
+/* ---- elastic memories ---------------------------------------------------------------------- */
+
+/* Of the shared page; 0 before it is made. */
+static quire_page_info elastic_page(const world *w, uint64_t *dedicated_in_use)
+{
+    quire_page_info page = {0}, info;
+    *dedicated_in_use = 0;
+    for (uint32_t i = 0; i < MAX_PAGES; i++) {
+        if (quire_page_get_info(w->memory, i, &info))
+            continue;
+        if (!info.dedicated)
+            page = info;
+        else if (info.allocation_count)
+            *dedicated_in_use += info.size;
+    }
+    return page;
+}
+
+static uint64_t chunks_in_use(const world *w)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < MAX_CHUNKS; i++)
+        count += w->users[i] != 0;
+    return count;
+}
+
+/* The longest run of bytes of the shared page that have no owner. */
+static uint64_t longest_gap(const world *w, uint32_t page)
+{
+    const uint32_t *owner = w->pages[page].owner;
+    uint64_t run = 0, longest = owner ? 0 : w->info.address_space;
+    for (uint64_t i = 0; owner && i < w->info.address_space; i++) {
+        run = owner[i] ? 0 : run + 1;
+        longest = run > longest ? run : longest;
+    }
+    return longest;
+}
+
+/*
+ * Returns whether the result is a success. A refusal must be one that free chunks elsewhere could
+ * not prevent. `size` is what the request needs at most, with all padding.
+ */
+static bool is_served(world *w, quire_result result, uint64_t size)
+{
+    if (!result)
+        return true;
+    CHECK(w->is_elastic);
+    if (result != QUIRE_ERROR_OVER_BUDGET)
+        CHECK_FAILS(result, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    char error[512];
+    snprintf(error, sizeof error, "%s", quire_last_error());
+    uint64_t dedicated, chunk = w->info.page_size;
+    quire_page_info page = elastic_page(w, &dedicated);
+    uint64_t used = chunks_in_use(w) * chunk + dedicated;
+    uint64_t needed = size + 2 * chunk; /* an edge, and what a search can miss */
+    used = used > w->floor ? used : w->floor;
+    if (result == QUIRE_ERROR_OVER_BUDGET) {
+        if (!w->limit || used + needed <= w->limit)
+            check_failed(__FILE__, __LINE__,
+                         "%" PRIu64 " of %" PRIu64 " bytes are in use, %" PRIu64 " are needed: %s",
+                         used, w->limit, needed, error);
+        limits_met++;
+    } else {
+        if (longest_gap(w, page.page) >= needed)
+            check_failed(__FILE__, __LINE__, "%" PRIu64 " bytes have addresses: %s", needed, error);
+        addresses_met++;
+    }
+    w->refusals++;
+    return false;
+}
+
+static void check_chunks(const world *w)
+{
+    uint64_t dedicated, chunk = w->info.page_size;
+    quire_page_info page = elastic_page(w, &dedicated);
+    CHECK_EQ(page.size % chunk, 0);
+    CHECK(page.size >= chunks_in_use(w) * chunk);
+    CHECK_EQ(page.live_bytes + page.free_bytes, page.size);
+}
+
+/* After a trim: chunks in use, or at most `target` free bytes. */
+static void check_trimmed(const world *w, uint64_t target)
+{
+    uint64_t dedicated;
+    quire_page_info page = elastic_page(w, &dedicated);
+    CHECK(page.free_bytes <= target || page.size == chunks_in_use(w) * w->info.page_size);
+}
+
+/* A limit below the use takes what no allocation uses, down to the promise. */
+static void set_limit(world *w)
+{
+    quire_memory_stats stats;
+    uint64_t dedicated, limit = random_below(&rng, 4) ? 1 + random_below(&rng, 3 << 20) : 0;
+    CHECK_OK(quire_memory_set_limit(w->memory, limit));
+    w->limit = limit;
+    CHECK_OK(quire_memory_get_stats(w->memory, &stats));
+    elastic_page(w, &dedicated);
+    uint64_t least = chunks_in_use(w) * w->info.page_size + dedicated;
+    if (limit && w->floor < limit)
+        CHECK(stats.reserved_bytes <= limit || stats.reserved_bytes <= least);
+    if (stats.reserved_bytes < w->promised) /* empty dedicated pages leave in spite of it */
+        w->promised = stats.reserved_bytes;
+}
+
+/* Whether a preallocation exceeds neither the limit nor the addresses. Changes them for it. */
+static bool may_promise(world *w, uint64_t bytes)
+{
+    uint64_t dedicated;
+    quire_memory_stats stats;
+    CHECK_OK(quire_memory_get_stats(w->memory, &stats));
+    quire_page_info page = elastic_page(w, &dedicated);
+    if (w->limit && w->limit < bytes + w->info.page_size)
+        CHECK_OK(quire_memory_set_limit(w->memory, w->limit = 0));
+    return bytes <= stats.reserved_bytes ||
+           w->info.address_space - page.size >= bytes - stats.reserved_bytes + w->info.page_size;
+}
+
+/* ---- promises and trims -------------------------------------------------------------------- */
+
 static void promise(world *w)
 {
     uint64_t bytes = random_below(&rng, 3) ? random_below(&rng, 1 << 20) : 0;
+    if (w->is_elastic && !may_promise(w, bytes))
+        return;
     CHECK_OK(quire_memory_preallocate(w->memory, bytes));
-    w->promised = bytes;
+    w->promised = w->floor = bytes;
     quire_memory_stats stats;
     CHECK_OK(quire_memory_get_stats(w->memory, &stats));
     CHECK(stats.reserved_bytes >= bytes);
@@ -208,9 +360,14 @@ static void trim(world *w)
     CHECK_OK(quire_memory_get_stats(w->memory, &after));
     CHECK_EQ(before.reserved_bytes - after.reserved_bytes, released);
     CHECK(after.empty_bytes <= target);
-    w->promised = 0;
+    w->promised = w->floor = 0;
+    if (w->is_elastic)
+        check_trimmed(w, target);
     check_kept(w, after.pages_destroyed);
 }
+
+/* Bytes of the largest image, and the most that its alignment and that of a buffer can take. */
+enum { MAX_IMAGE = 64 * 64 * 16, MAX_PADDING = 2 * 4096 };
 
 /* ---- operations --------------------------------------------------------------------------- */
 
@@ -248,7 +405,11 @@ static void make_raw(world *w)
     quire_allocation handle;
     quire_result result = commit ? quire_allocate(w->memory, &options, &handle)
                                  : quire_reserve(w->memory, &options, &handle);
-    CHECK_EQ(result, QUIRE_SUCCESS);
+    /* of the offset, the address and the granule together */
+    uint64_t alignment = options.alignment > 256 ? options.alignment : 256;
+    alignment *= options.offset_alignment ? options.offset_alignment : 1;
+    if (!is_served(w, result, options.size + 2 * alignment))
+        return;
     if (options.zero && commit)
         check_zero(w, handle, options.size);
     accept(w, handle, commit, options.alignment);
@@ -261,7 +422,9 @@ static void make_buffer(world *w)
     quire_buffer buffer;
     quire_buffer_options options = {.size = random_size(&rng, MAX_SIZE),
                                     .zero = random_below(&rng, 8) == 0};
-    CHECK_OK(quire_buffer_create(w->memory, &options, &buffer));
+    if (!is_served(w, quire_buffer_create(w->memory, &options, &buffer),
+                   options.size + MAX_PADDING))
+        return;
     if (options.zero)
         check_zero(w, buffer.allocation, options.size);
     accept(w, buffer.allocation, true, 64);
@@ -278,7 +441,8 @@ static void make_image(world *w)
         .tiling = (quire_tiling)random_below(&rng, 2),
     };
     w->has_images |= options.tiling == QUIRE_TILING_OPTIMAL;
-    CHECK_OK(quire_image_create(w->memory, &options, &image));
+    if (!is_served(w, quire_image_create(w->memory, &options, &image), MAX_IMAGE + MAX_PADDING))
+        return;
     accept(w, image.allocation, true, 64);
 }
 
@@ -299,6 +463,8 @@ static void remove_at(world *w, int index)
         a->maps--;
     }
     uint64_t destroyed = pages_destroyed(w);
+    /* an elastic page never counts as empty */
+    bool is_kept = w->is_elastic && w->pages[a->info.page].size == w->info.address_space;
     own(w, a, false);
     w->live_bytes -= a->info.size + a->info.left_padding;
     w->requested -= a->info.requested;
@@ -312,7 +478,7 @@ static void remove_at(world *w, int index)
         CHECK_OK(quire_abort(w->memory, a->handle));
     }
     CHECK_FAILS(quire_free(w->memory, a->handle), QUIRE_ERROR_STALE_HANDLE);
-    if (!w->pages[a->info.page].live)
+    if (!w->pages[a->info.page].live && !is_kept)
         check_kept(w, destroyed);
     *a = w->live[--w->count];
 }
@@ -402,7 +568,9 @@ static void compare(world *w)
     CHECK_EQ(stats.requested_bytes, w->requested);
     CHECK_EQ(stats.allocation_count, (uint64_t)w->count);
     CHECK_EQ(stats.pages_created - stats.pages_destroyed, stats.page_count);
-    CHECK_EQ(stats.failures, 0);
+    CHECK_EQ(stats.failures, w->refusals);
+    if (w->is_elastic)
+        check_chunks(w);
     if (w->finds)
         find_random(w);
     CHECK(stats.reserved_bytes >= w->promised);
@@ -437,16 +605,39 @@ static quire_page_policy random_policy(void)
     return policy;
 }
 
-static void begin_world(world *w, bool is_fake)
+/* Few addresses and a small limit, so that both are met. */
+static void make_elastic(world *w, quire_memory_options *options)
+{
+    const uint64_t chunk = UINT64_C(4096) << random_below(&rng, 5);
+    w->policy = (quire_page_policy){
+        .page_size = chunk,
+        .dedicated_threshold = w->policy.dedicated_threshold,
+        .retained_empty_bytes = w->policy.retained_empty_bytes,
+        .retention_nanoseconds = w->policy.retention_nanoseconds,
+    };
+    options->pages = w->policy;
+    options->elastic = true;
+    options->shards = 1;
+    options->fit.algorithm = QUIRE_FIT_SEGREGATED;
+    options->find_by_address = options->contiguous = false;
+    options->address_space = UINT64_C(1) << (19 + random_below(&rng, 4));
+    if (random_below(&rng, 2))
+        options->limit = w->limit = (1 << 18) + random_below(&rng, 2 << 20);
+}
+
+static void begin_world(world *w, bool is_fake, bool is_elastic)
 {
     static const uint64_t steps[] = {0, 16, 64, 4096 + 16, 256};
     memset(w, 0, sizeof *w);
     w->is_fake = is_fake;
+    w->is_elastic = is_elastic;
     test_memory_init(&w->host_memory);
     if (is_fake) {
         fake_init(&w->fake);
         fake_offer_growth(&w->fake);
         w->fake.address_step = steps[random_below(&rng, sizeof steps / sizeof *steps)];
+        if (is_elastic) /* such a page begins at a multiple of the granule */
+            w->fake.address_step -= w->fake.address_step % 256;
         w->fake.info.limits.page_alignment =
             w->fake.address_step ? w->fake.address_step & (~w->fake.address_step + 1)
                                  : UINT64_C(1) << 32;
@@ -468,15 +659,19 @@ static void begin_world(world *w, bool is_fake)
         .pages = w->policy,
         .find_by_address = random_below(&rng, 2),
     };
+    if (is_elastic)
+        make_elastic(w, &options);
     w->finds = options.find_by_address;
-    if (options.shards == 1 && options.fit.algorithm != QUIRE_FIT_BUDDY && random_below(&rng, 2)) {
+    if (!is_elastic && options.shards == 1 && options.fit.algorithm != QUIRE_FIT_BUDDY &&
+        random_below(&rng, 2)) {
         options.contiguous = true;
         options.address_space = UINT64_C(256) << 20; /* sanitizers have little address space */
     }
     CHECK_OK(quire_memory_create(w->device, &options, &w->memory));
     CHECK_OK(quire_memory_get_info(w->memory, &w->info));
     w->parts_images = w->is_fake && w->fake.info.limits.buffer_image_granularity > 1024 &&
-                      !options.contiguous && options.fit.algorithm != QUIRE_FIT_FIRST;
+                      !options.contiguous && !is_elastic &&
+                      options.fit.algorithm != QUIRE_FIT_FIRST;
     const quire_hook hook = {.event = see_page, .user = w, .kinds = QUIRE_EVENT_PAGE_MADE};
     CHECK_OK(quire_memory_set_hook(w->memory, &hook));
 }
@@ -498,7 +693,9 @@ static void step(world *w, uint64_t number)
     bool filling = number / 300 % 2 == 0;
     uint64_t what = random_below(&rng, 1000);
     w->time += random_below(&rng, 20);
-    if (what < 3)
+    if (what < 10 && w->is_elastic && what >= 6)
+        set_limit(w);
+    else if (what < 3)
         trim(w);
     else if (what < 6)
         promise(w);
@@ -512,11 +709,11 @@ static void step(world *w, uint64_t number)
         compare(w);
 }
 
-static void run(bool is_fake)
+static void run(bool is_fake, bool is_elastic)
 {
     static world w;
     for (uint64_t done = 0; done < total_steps; done += STEPS_A_WORLD) {
-        begin_world(&w, is_fake);
+        begin_world(&w, is_fake, is_elastic);
         for (uint64_t i = 0; i < STEPS_A_WORLD && done + i < total_steps; i++)
             step(&w, i);
         end_world(&w);
@@ -525,12 +722,22 @@ static void run(bool is_fake)
 
 static void on_host(void)
 {
-    run(false);
+    run(false, false);
 }
 
 static void on_fake(void)
 {
-    run(true);
+    run(true, false);
+}
+
+static void elastic_on_host(void)
+{
+    run(false, true);
+}
+
+static void elastic_on_fake(void)
+{
+    run(true, true);
 }
 
 int main(int argc, char **argv)
@@ -541,5 +748,9 @@ int main(int argc, char **argv)
     printf("# --seed %" PRIu64 " --steps %" PRIu64 " for each backend\n", seed, total_steps);
     plain_case("memories of the host backend", on_host);
     plain_case("memories of a backend with objects, dirty memory and odd addresses", on_fake);
+    plain_case("elastic memories of the host backend", elastic_on_host);
+    plain_case("elastic memories of the fake backend", elastic_on_fake);
+    printf("# %" PRIu64 " requests met a limit and %" PRIu64 " the end of the addresses\n",
+           limits_met, addresses_met);
     return plain_end();
 }
