@@ -1,0 +1,329 @@
+/*
+ * elastic.c - the contract: pages of elastic memories have memory in the chunks in use. Contents
+ * and addresses stay while other memory of the page comes and goes. As in growth.c, each size is
+ * checked before new bytes are touched.
+ */
+#include "tests/contract/kit.h"
+#include "tests/support/state.h"
+
+enum { COUNT = 16, MAX_COUNT = 400 };
+
+typedef struct elastic {
+    const contract_world *w;
+    uint32_t kind;
+    quire_memory *memory;
+    uint64_t chunk;
+    bool has_bytes; /* quire_write and quire_read are supported */
+    uint64_t usage; /* of the heap, without this page */
+    quire_allocation made[MAX_COUNT];
+    quire_native places[MAX_COUNT];
+} elastic;
+
+static quire_budget_info budget_of(const elastic *e)
+{
+    quire_budget_info info;
+    CHECK_OK(quire_device_get_budget(e->w->device, e->w->info.kinds[e->kind].heap, &info));
+    return info;
+}
+
+/* `addresses`: bytes, or 0 for COUNT chunks. */
+static elastic begin(const contract_world *w, uint32_t kind, uint64_t addresses)
+{
+    elastic e = {.w = w, .kind = kind, .has_bytes = kit_can_both(w, kind)};
+    const uint64_t granularity = w->info.limits.elastic_granularity;
+    e.chunk = granularity > 64 * KIB ? granularity : 64 * KIB;
+    e.usage = budget_of(&e).usage;
+    e.memory = kit_memory(
+        w, kind,
+        &(quire_memory_options){.elastic = true,
+                                .pages.page_size = e.chunk,
+                                .address_space = addresses ? addresses : COUNT * e.chunk});
+    return e;
+}
+
+/* The pages begin at multiples of the granule, which chunks require. */
+static bool is_for(const contract_world *w, uint32_t kind)
+{
+    const uint64_t alignment = w->info.limits.page_alignment;
+    quire_memory_info info;
+    if (!kit_grows(w, kind))
+        return false;
+    quire_memory *memory = kit_memory(w, kind, &(quire_memory_options){.elastic = true});
+    CHECK_OK(quire_memory_get_info(memory, &info));
+    kit_end(&memory);
+    return !alignment || alignment % info.granule == 0;
+}
+
+/* Bytes with memory of its only page. Backends may keep more. */
+static uint64_t size_of(const elastic *e)
+{
+    quire_page_info page;
+    quire_budget_info budget = budget_of(e);
+    CHECK_OK(quire_memory_check(e->memory));
+    CHECK_OK(quire_page_get_info(e->memory, 0, &page));
+    CHECK_EQ(kit_stats(e->memory).reserved_bytes, page.size);
+    CHECK_EQ(budget.reserved, page.size);
+    CHECK(e->w->subject->is_shared || budget.usage - e->usage >= page.size);
+    return page.size;
+}
+
+/* The pattern of an allocation has its number as the key. */
+static void put(elastic *e, uint32_t number)
+{
+    quire_allocation made = e->made[number];
+    size_of(e);
+    e->places[number] = kit_native(e->memory, made);
+    if (e->has_bytes)
+        kit_write(e->memory, made, kit_info(e->memory, made).requested, 1 + number);
+}
+
+/* The allocation has the place and the contents that it got. */
+static void look(const elastic *e, uint32_t number)
+{
+    const quire_native *was = &e->places[number];
+    quire_native is = kit_native(e->memory, e->made[number]);
+    CHECK_EQ(is.page.handle, was->page.handle);
+    CHECK_EQ(is.page.address, was->page.address);
+    CHECK_EQ(is.offset, was->offset);
+    CHECK(is.host == was->host);
+    if (e->has_bytes)
+        kit_read(e->memory, e->made[number], kit_info(e->memory, e->made[number]).requested,
+                 1 + number);
+}
+
+static void look_at(const elastic *e, uint32_t first, uint32_t count, uint32_t step)
+{
+    for (uint32_t i = first; i < count; i += step)
+        look(e, i);
+}
+
+static void allocate(elastic *e, uint32_t number, uint64_t size)
+{
+    e->made[number] = ALLOCATE(e->memory, .size = size);
+    put(e, number);
+}
+
+static void drop(const elastic *e, uint32_t first, uint32_t count, uint32_t step)
+{
+    for (uint32_t i = first; i < count; i += step) {
+        look(e, i);
+        CHECK_OK(quire_free(e->memory, e->made[i]));
+    }
+}
+
+/* Refused for lack of memory, without an effect on the allocations. */
+static void expect_refusal(const elastic *e, uint64_t size)
+{
+    quire_allocation none;
+    const quire_memory_stats before = kit_stats(e->memory);
+    quire_result result =
+        quire_allocate(e->memory, &(quire_allocation_options){.size = size}, &none);
+    CHECK(result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY || result == QUIRE_ERROR_OVER_BUDGET);
+    CHECK_FAILS(result, result);
+    CHECK(!none.id);
+    const quire_memory_stats after = kit_stats(e->memory);
+    CHECK_EQ(after.allocation_count, before.allocation_count);
+    CHECK_EQ(after.live_bytes, before.live_bytes);
+    CHECK_EQ(after.page_count, before.page_count);
+    CHECK(after.reserved_bytes <= before.reserved_bytes); /* free chunks may lose their memory */
+    CHECK_EQ(size_of(e), after.reserved_bytes);
+}
+
+/* Fills `count` chunks, one allocation each. */
+static void fill_chunks(elastic *e, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        allocate(e, i, e->chunk);
+    CHECK_EQ(size_of(e), count * e->chunk);
+}
+
+/* ---- memory comes and goes ------------------------------------------------------------------ */
+
+static void neighbours_come_and_go(contract_world *w, uint32_t kind)
+{
+    if (!is_for(w, kind))
+        return;
+    elastic e = begin(w, kind, 0);
+    fill_chunks(&e, COUNT);
+    for (uint32_t round = 0; round < 6; round++) {
+        const uint32_t first = round % 2;
+        drop(&e, first, COUNT, 2);
+        look_at(&e, !first, COUNT, 2);
+        if (round % 3 != 2)
+            CHECK_OK(quire_memory_trim(e.memory, round * e.chunk, NULL));
+        CHECK(size_of(&e) >= COUNT / 2 * e.chunk);
+        look_at(&e, !first, COUNT, 2);
+        for (uint32_t i = first; i < COUNT; i += 2)
+            allocate(&e, i, e.chunk - round * 1000);
+        look_at(&e, 0, COUNT, 1);
+    }
+    drop(&e, 0, COUNT, 1);
+    kit_end(&e.memory);
+}
+
+/* Chunks 1, 3 and 5 lose their memory, and a request of five chunks gets them and 2 and 4. */
+static void trim_returns_memory(contract_world *w, uint32_t kind)
+{
+    uint64_t released = 0;
+    if (!is_for(w, kind))
+        return;
+    elastic e = begin(w, kind, 0);
+    fill_chunks(&e, COUNT);
+    const uint64_t usage = budget_of(&e).usage;
+    drop(&e, 1, COUNT, 2);
+    CHECK_OK(quire_memory_trim(e.memory, 0, &released));
+    CHECK_EQ(released, COUNT / 2 * e.chunk);
+    CHECK_EQ(size_of(&e), COUNT / 2 * e.chunk);
+    CHECK(w->subject->is_shared || budget_of(&e).usage < usage);
+    look_at(&e, 0, COUNT, 2);
+    drop(&e, 2, 5, 2);
+    allocate(&e, 1, 5 * e.chunk);
+    CHECK_EQ(size_of(&e), (COUNT / 2 + 3) * e.chunk);
+    look(&e, 1);
+    look(&e, 0);
+    look_at(&e, 6, COUNT, 2);
+    drop(&e, 0, 2, 1);
+    drop(&e, 6, COUNT, 2);
+    CHECK_OK(quire_memory_trim(e.memory, 0, NULL));
+    CHECK_EQ(kit_stats(e.memory).reserved_bytes, 0);
+    CHECK_EQ(budget_of(&e).reserved, 0);
+    CHECK(w->subject->is_shared || budget_of(&e).usage - e.usage < e.chunk);
+    allocate(&e, 0, COUNT * e.chunk); /* all of it has memory again */
+    drop(&e, 0, 1, 1);
+    kit_end(&e.memory);
+}
+
+/* ---- exhaustion ----------------------------------------------------------------------------- */
+
+/*
+ * `count` allocations of `size` bytes fill the memory. Every second one is freed, and one request
+ * gets what they had.
+ */
+static void expect_free_chunks_to_serve(elastic *e, uint32_t count, uint64_t size)
+{
+    const uint64_t full = size_of(e);
+    drop(e, 1, count, 2);
+    expect_refusal(e, (count / 2 + 2) * size);
+    look_at(e, 0, count, 2);
+    allocate(e, 1, count / 2 * size);
+    CHECK(size_of(e) <= full);
+    look(e, 1);
+    look_at(e, 0, count, 2);
+    drop(e, 1, 2, 1);
+    drop(e, 0, count, 2);
+}
+
+static void free_chunks_serve_within_a_limit(contract_world *w, uint32_t kind)
+{
+    if (!is_for(w, kind))
+        return;
+    const uint32_t heap = w->info.kinds[kind].heap;
+    elastic e = begin(w, kind, 0);
+    const uint64_t chunk = e.chunk;
+    kit_end(&e.memory);
+    e = begin(w, kind, 4 * COUNT * chunk);
+    CHECK_OK(quire_device_set_heap_limit(w->device, heap, COUNT * chunk));
+    fill_chunks(&e, COUNT);
+    const uint64_t before = state_of_memory(e.memory);
+    expect_refusal(&e, 1);
+    CHECK_EQ(state_of_memory(e.memory), before);
+    look_at(&e, 0, COUNT, 1);
+    expect_free_chunks_to_serve(&e, COUNT, chunk);
+    CHECK_OK(quire_device_set_heap_limit(w->device, heap, 0));
+    kit_end(&e.memory);
+}
+
+/* Allocates until the heap is exhausted. */
+static uint32_t fill_heap(elastic *e, uint64_t size)
+{
+    for (uint32_t count = 0; count < MAX_COUNT; count++) {
+        const uint64_t before = state_of_memory(e->memory);
+        quire_result result =
+            quire_allocate(e->memory, &(quire_allocation_options){.size = size}, &e->made[count]);
+        if (!result) {
+            put(e, count);
+            continue;
+        }
+        CHECK(result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY || result == QUIRE_ERROR_OVER_BUDGET);
+        CHECK_EQ(state_of_memory(e->memory), before);
+        return count;
+    }
+    check_failed(__FILE__, __LINE__, "%d allocations and no end", MAX_COUNT);
+}
+
+static void free_chunks_serve_in_a_full_heap(contract_world *w, uint32_t kind)
+{
+    const uint64_t heap = w->info.heaps[w->info.kinds[kind].heap].size;
+    const uint64_t most = w->subject->max_fill ? w->subject->max_fill : 64 * MIB;
+    if (!is_for(w, kind) || heap > most)
+        return;
+    elastic e = begin(w, kind, 4 * heap);
+    const uint64_t size = kit_round_up(heap / 40, e.chunk);
+    const uint32_t count = fill_heap(&e, size);
+    CHECK(count > 4);
+    expect_free_chunks_to_serve(&e, count, size);
+    CHECK_OK(quire_memory_trim(e.memory, 0, NULL));
+    CHECK_EQ(kit_stats(e.memory).reserved_bytes, 0);
+    const uint32_t again = fill_heap(&e, size);
+    CHECK(w->subject->is_shared || again == count);
+    drop(&e, 0, again, 1);
+    kit_end(&e.memory);
+}
+
+static void addresses_end(contract_world *w, uint32_t kind)
+{
+    if (!is_for(w, kind))
+        return;
+    elastic e = begin(w, kind, 0);
+    fill_chunks(&e, COUNT);
+    const uint64_t before = state_of_memory(e.memory);
+    expect_refusal(&e, 1);
+    CHECK_EQ(state_of_memory(e.memory), before);
+    drop(&e, 1, COUNT, 2);
+    expect_refusal(&e, e.chunk + 1); /* only single chunks have addresses */
+    look_at(&e, 0, COUNT, 2);
+    allocate(&e, 1, e.chunk);
+    drop(&e, 0, 1, 1);
+    drop(&e, 1, 2, 1);
+    drop(&e, 2, COUNT, 2);
+    kit_end(&e.memory);
+}
+
+static void kinds_that_cannot_are_refused(contract_world *w, uint32_t kind)
+{
+    quire_memory_info info;
+    quire_memory *memory = (quire_memory *)w;
+    quire_memory_options options = {.elastic = true, .kind.mask = UINT32_C(1) << kind};
+    quire_result result = quire_memory_create(w->device, &options, &memory);
+    if (kit_grows(w, kind)) {
+        CHECK_OK(result);
+        CHECK_OK(quire_memory_get_info(memory, &info));
+        CHECK(info.address_space >= info.page_size);
+        kit_end(&memory);
+        return;
+    }
+    CHECK_FAILS(result, QUIRE_ERROR_UNSUPPORTED);
+    CHECK(!memory);
+}
+
+const contract_scenario contract_elastic[] = {
+    {.name = "chunks keep address and contents while others come and go",
+     .of_kind = neighbours_come_and_go,
+     .applies = kit_has_growth},
+    {.name = "a trim takes the memory of free chunks, which can have it again",
+     .of_kind = trim_returns_memory,
+     .applies = kit_has_growth},
+    {.name = "free chunks serve a large request within a limit",
+     .of_kind = free_chunks_serve_within_a_limit,
+     .applies = kit_has_growth},
+    {.name = "free chunks serve a large request in a full heap",
+     .of_kind = free_chunks_serve_in_a_full_heap,
+     .applies = kit_has_growth},
+    {.name = "a refusal for lack of addresses changes nothing",
+     .of_kind = addresses_end,
+     .applies = kit_has_growth},
+    {.name = "kinds that cannot be elastic make no elastic memory",
+     .of_kind = kinds_that_cannot_are_refused,
+     .by_core = true},
+    {0},
+};
