@@ -391,6 +391,16 @@ uint64_t qi_backing_free(const qi_shard *shard)
     return page ? page->native.bytes - page->tally->live_bytes : 0;
 }
 
+/* Whether this thread has put the page in its list: a trim applies the policy before its target. */
+static bool is_giving(qi_page *page)
+{
+    qi_pages *pages = &page->shard->memory->pages;
+    qi_lock_acquire(&pages->lock);
+    bool is = page->resizing && page->to_give && page->owner == qi_thread_self();
+    qi_lock_release(&pages->lock);
+    return is;
+}
+
 qi_page *qi_backing_shrink(qi_shard *shard, uint64_t bytes, qi_page *leaving)
 {
     qi_page *page = qi_backing_page(shard);
@@ -400,6 +410,10 @@ qi_page *qi_backing_shrink(qi_shard *shard, uint64_t bytes, qi_page *leaving)
         return leaving;
     bytes = bytes < free ? qi_align_down(bytes + chunk - 1, chunk) : free;
     bytes = qi_align_down(bytes < above ? bytes : above, chunk);
+    if (bytes && is_giving(page)) {
+        qi_raise(&page->to_give, bytes);
+        return leaving;
+    }
     if (!bytes || !qi_resize_begin(page))
         return leaving;
     page->to_give = bytes;

@@ -205,6 +205,19 @@ CASE_WITH(what_is_promised_stays_when_a_dedicated_page_leaves,
     expect_chunks(f, 4);
 }
 
+/* A trim applies the retention first, which takes less than the trim's target. */
+CASE_WITH(a_trim_takes_more_than_the_retention,
+          &(quire_memory_options){.pages.retained_empty_bytes = 4 * CHUNK})
+{
+    quire_allocation made[16];
+    uint64_t released = 0;
+    fill_chunks(f, made, 16);
+    free_odd_ones(f, made, 16);
+    CHECK_OK(quire_memory_trim(f->memory, CHUNK, &released));
+    expect_chunks(f, 9);
+    CHECK_EQ(released, 7 * CHUNK);
+}
+
 /* ---- refusals ------------------------------------------------------------------------------- */
 
 /* A full memory refuses nothing that its free chunks can hold, wherever they are. */
