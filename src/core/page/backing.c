@@ -291,6 +291,31 @@ static quire_result make_window(qi_page *page, qi_window *window, bool takes,
     return QUIRE_SUCCESS;
 }
 
+/*
+ * Requires the shard's lock, for a page that is resizing. Releases and reacquires the lock. A
+ * refused request has lost the memory of free chunks: what is promised beyond the rest comes back,
+ * as far as there is memory. The thread's last error stays.
+ */
+static void restore_promise(qi_page *page, qi_page_progress *progress)
+{
+    quire_memory *memory = page->shard->memory;
+    const uint64_t chunk = memory->chunk;
+    qi_page_progress own = *progress; /* the request's own says why it was refused */
+    quire_result result = QUIRE_SUCCESS;
+    qi_window window;
+    qi_error error;
+    qi_error_save(&error);
+    while (!result) {
+        const uint64_t missing = qi_pages_below_floor(&memory->pages);
+        if (!missing || !qi_space_find_hole(page->shard->space,
+                                            qi_align_down(missing + chunk - 1, chunk), &window))
+            break;
+        result = make_window(page, &window, false, &own);
+    }
+    progress->events = own.events;
+    qi_error_restore(&error);
+}
+
 /* ---- in the child of a fork --------------------------------------------------------------- */
 
 /* Takes what stretches without ranges may have. */
@@ -355,6 +380,8 @@ quire_result qi_backing_make_room(qi_shard *shard, uint64_t size, uint64_t align
                               size, size, page->native.extent);
     else
         result = make_window(page, &window, true, progress);
+    if (result)
+        restore_promise(page, progress);
     *outcome = result ? QI_RESIZE_NONE : QI_RESIZE_DONE;
     qi_resize_end(page, !result);
     return result;

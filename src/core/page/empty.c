@@ -488,15 +488,6 @@ uint64_t qi_pages_give_back_empty(quire_memory *memory, uint64_t bytes, qi_page_
 
 /* ---- preallocation ------------------------------------------------------------------------ */
 
-/* The bytes of pages below the floor. Takes the lock of the pages. */
-static uint64_t missing(quire_memory *memory)
-{
-    qi_lock_acquire(&memory->pages.lock);
-    uint64_t reserved = memory->pages.stats.reserved_bytes, floor = memory->pages.floor;
-    qi_lock_release(&memory->pages.lock);
-    return floor > reserved ? floor - reserved : 0;
-}
-
 /*
  * Requires the shard's lock. Releases and reacquires it. Makes a page of the policy's size, or
  * grows the contiguous page.
@@ -505,7 +496,7 @@ static quire_result add(qi_shard *shard, qi_page_progress *progress)
 {
     qi_resize_result outcome;
     if (qi_backing_page(shard))
-        return qi_backing_add(shard, missing(shard->memory), progress);
+        return qi_backing_add(shard, qi_pages_below_floor(&shard->memory->pages), progress);
     if (qi_contiguous_page(shard))
         return qi_contiguous_grow(shard, &outcome, progress);
     qi_page *page = NULL;

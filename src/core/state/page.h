@@ -195,4 +195,13 @@ static inline uint64_t qi_pages_above_floor(qi_pages *pages)
     return reserved > floor ? reserved - floor : 0;
 }
 
+/* Returns the bytes of pages that are missing to the floor. Takes the lock of the pages. */
+static inline uint64_t qi_pages_below_floor(qi_pages *pages)
+{
+    qi_lock_acquire(&pages->lock);
+    uint64_t reserved = pages->stats.reserved_bytes, floor = pages->floor;
+    qi_lock_release(&pages->lock);
+    return floor > reserved ? floor - reserved : 0;
+}
+
 #endif

@@ -218,6 +218,18 @@ CASE_WITH(a_trim_takes_more_than_the_retention,
     CHECK_EQ(released, 7 * CHUNK);
 }
 
+/* A refused request has taken free chunks: they get memory again. */
+CASE_WITH(what_is_promised_stays_after_a_refusal, &(quire_memory_options){.limit = 32 * CHUNK})
+{
+    quire_allocation made[32];
+    CHECK_OK(quire_memory_preallocate(f->memory, 32 * CHUNK));
+    fill_chunks(f, made, 32);
+    free_odd_ones(f, made, 32);
+    ALLOCATE_FAILS(f, QUIRE_ERROR_OVER_BUDGET, .size = 17 * CHUNK);
+    CHECK_HAS(quire_last_error(), "272 KiB");
+    expect_chunks(f, 32);
+}
+
 /* ---- refusals ------------------------------------------------------------------------------- */
 
 /* A full memory refuses nothing that its free chunks can hold, wherever they are. */
