@@ -320,6 +320,8 @@ static void set_limit(world *w)
         CHECK(stats.reserved_bytes <= limit || stats.reserved_bytes <= least);
     if (stats.reserved_bytes < w->promised) /* empty dedicated pages leave in spite of it */
         w->promised = stats.reserved_bytes;
+    if (limit && limit < w->floor) /* chunks that a refused request takes cannot come back */
+        w->promised = 0;
 }
 
 /* Whether a preallocation exceeds neither the limit nor the addresses. Changes them for it. */
