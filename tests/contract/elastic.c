@@ -41,7 +41,8 @@ static elastic begin(const contract_world *w, uint32_t kind, uint64_t addresses)
     return e;
 }
 
-/* The pages begin at multiples of the granule, which chunks require. */
+/* The pages begin at multiples of the granule, which chunks require. Not in a checked build, whose
+   red zones would need a second chunk for each allocation of one. */
 static bool is_for(const contract_world *w, uint32_t kind)
 {
     const uint64_t alignment = w->info.limits.page_alignment;
@@ -51,7 +52,7 @@ static bool is_for(const contract_world *w, uint32_t kind)
     quire_memory *memory = kit_memory(w, kind, &(quire_memory_options){.elastic = true});
     CHECK_OK(quire_memory_get_info(memory, &info));
     kit_end(&memory);
-    return !alignment || alignment % info.granule == 0;
+    return !info.checked && (!alignment || alignment % info.granule == 0);
 }
 
 /* Bytes with memory of its only page. Backends may keep more. */
