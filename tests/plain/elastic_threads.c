@@ -208,7 +208,7 @@ static void host_threads(void)
 /* ---- calls that fail ------------------------------------------------------------------------ */
 
 static quire_result (*real_back)(void *, const quire_native_page *, const quire_span *, uint32_t);
-static void (*real_unback)(void *, const quire_native_page *, const quire_span *, uint32_t);
+static void (*real_unback)(void *, const quire_native_page *, const quire_span *, uint32_t, bool);
 static atomic_uint_fast64_t backs, failed_backs;
 static atomic_bool is_busy; /* a call of the backend is running */
 
@@ -259,10 +259,10 @@ static quire_result slow_back(void *state, const quire_native_page *page, const 
 }
 
 static void slow_unback(void *state, const quire_native_page *page, const quire_span *spans,
-                        uint32_t count)
+                        uint32_t count, bool moves)
 {
     is_busy = true;
-    real_unback(state, page, spans, count);
+    real_unback(state, page, spans, count, moves);
     is_busy = false;
 }
 

@@ -316,7 +316,7 @@ static void set_limit(world *w)
     CHECK_OK(quire_memory_get_stats(w->memory, &stats));
     elastic_page(w, &dedicated);
     uint64_t least = chunks_in_use(w) * w->info.page_size + dedicated;
-    if (limit && w->floor < limit)
+    if (w->floor + w->info.page_size <= limit) /* whole chunks leave */
         CHECK(stats.reserved_bytes <= limit || stats.reserved_bytes <= least);
     if (stats.reserved_bytes < w->promised) /* empty dedicated pages leave in spite of it */
         w->promised = stats.reserved_bytes;
@@ -621,7 +621,7 @@ static void make_elastic(world *w, quire_memory_options *options)
     options->elastic = true;
     options->shards = 1;
     options->fit.algorithm = QUIRE_FIT_SEGREGATED;
-    options->find_by_address = options->contiguous = false;
+    options->contiguous = false;
     options->address_space = UINT64_C(1) << (19 + random_below(&rng, 4));
     if (random_below(&rng, 2))
         options->limit = w->limit = (1 << 18) + random_below(&rng, 2 << 20);
