@@ -227,6 +227,8 @@ static quire_result back_holes(qi_round *r, bool takes, qi_page_progress *progre
         return result;
     }
     change_bytes(r->page, r->holes.bytes, r->held);
+    if (r->holes.bytes > r->held)
+        qi_retention_note_made(shard);
     for (uint32_t i = 0; i < r->holes.count; i++)
         qi_checked_page_grown(r->page, r->holes.spans[i].offset,
                               r->holes.spans[i].offset + r->holes.spans[i].size);
@@ -470,24 +472,39 @@ static uint64_t give_chunks(quire_memory *memory, qi_page *page)
     return given;
 }
 
-/* The bytes that were free for `age` nanoseconds, beyond `keep`: the least of all looks of that
-   time. */
-static uint64_t aged_bytes(qi_page *page, uint64_t free, uint64_t keep, uint64_t age)
+/* Returns the bytes that were free at all looks of `age` nanoseconds, once these have passed. */
+static uint64_t aged_bytes(qi_page *page, uint64_t free, uint64_t time, uint64_t age)
 {
-    const uint64_t time = qi_memory_time(page->shard->memory);
     if (!page->emptied_at || time < page->emptied_at) {
         page->emptied_at = time;
         page->least_free = free;
     }
-    page->least_free = free < page->least_free ? free : page->least_free;
-    if (time - page->emptied_at < age)
-        return 0;
-    page->emptied_at = 0;
-    return page->least_free > keep ? page->least_free - keep : 0;
+    if (free < page->least_free)
+        page->least_free = free;
+    return time - page->emptied_at < age ? 0 : page->least_free;
 }
 
 enum { DEFAULT_SHARE = 10 };
-static const uint64_t DEFAULT_AGE = 1000000000;
+
+/* Of `free` bytes those beyond `keep` leave at an age; 0: that of the default. */
+static qi_page *give_aged(qi_page *page, uint64_t free, uint64_t keep, uint64_t age,
+                          qi_page *leaving)
+{
+    qi_shard *shard = page->shard;
+    const uint64_t time = qi_memory_time(shard->memory);
+    const bool is_default = !age;
+    if (is_default)
+        age = qi_retention_age(&shard->retention, time);
+    const uint64_t aged = aged_bytes(page, free, time, age);
+    if (!aged)
+        return leaving;
+    if (is_default && aged > keep) {
+        shard->retention.given++;
+        shard->retention.since = page->emptied_at;
+    }
+    page->emptied_at = 0;
+    return aged > keep ? qi_backing_shrink(shard, aged - keep, leaving) : leaving;
+}
 
 qi_page *qi_backing_age(qi_shard *shard, qi_page *leaving)
 {
@@ -497,22 +514,16 @@ qi_page *qi_backing_age(qi_shard *shard, qi_page *leaving)
     if (!page)
         return leaving;
     const uint64_t free = qi_backing_free(shard), chunk = shard->memory->chunk;
-    const uint64_t retained = policy->retained_empty_bytes;
-    uint64_t age = policy->retention_nanoseconds, keep = 0;
+    const uint64_t retained = policy->retained_empty_bytes, age = policy->retention_nanoseconds;
     if (retained && free > retained && free - retained >= chunk)
         return qi_backing_shrink(shard, free - retained, leaving);
     if (retained && !age)
         return leaving;
-    if (!age) {
-        age = DEFAULT_AGE;
-        keep = page->native.bytes / DEFAULT_SHARE;
-    }
-    if (free < keep + chunk) {
-        page->emptied_at = 0;
-        return leaving;
-    }
-    const uint64_t aged = aged_bytes(page, free, keep, age);
-    return aged ? qi_backing_shrink(shard, aged, leaving) : leaving;
+    const uint64_t keep = age ? 0 : page->native.bytes / DEFAULT_SHARE;
+    if (free >= keep + chunk)
+        return give_aged(page, free, keep, age, leaving);
+    page->emptied_at = 0;
+    return leaving;
 }
 
 /* ---- contiguous memories: the end ------------------------------------------------------------ */

@@ -275,8 +275,7 @@ static uint64_t kept_by_default(const qi_shard *shard)
            last;
 }
 
-/* The age at which pages leave by default. Falls after a quiet time. */
-static uint64_t default_age(qi_retention *now, uint64_t time)
+uint64_t qi_retention_age(qi_retention *now, uint64_t time)
 {
     if (now->age <= DEFAULT_AGE)
         now->age = DEFAULT_AGE;
@@ -309,7 +308,7 @@ static qi_page *apply_default(qi_shard *shard, uint32_t max, qi_page *leaving)
         return leaving;
     uint64_t time = qi_memory_time(shard->memory);
     portion p = begin(shard, 0, max);
-    leaving = take_old(shard, time, default_age(&shard->retention, time), keep, &p, leaving);
+    leaving = take_old(shard, time, qi_retention_age(&shard->retention, time), keep, &p, leaving);
     shard->work |= p.beyond >= max ? QI_WORK_EMPTIED : 0;
     if (p.beyond) {
         shard->retention.given += p.beyond;
