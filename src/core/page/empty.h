@@ -54,8 +54,8 @@ static inline bool qi_retention_is_default(const quire_page_policy *policy)
     return !policy->retained_empty_bytes && !policy->retention_nanoseconds;
 }
 
-/* Requires the shard's lock. The age at which pages, or free chunks, leave by default; `time` is that
-   of the memory's clock. Falls after a quiet time. */
+/* Requires the shard's lock. The age at which pages, or free chunks, leave by default; `time` is
+   that of the memory's clock. Falls after a quiet time. */
 uint64_t qi_retention_age(qi_retention *now, uint64_t time);
 
 /* Requires the shard's lock. A page was made: if pages left for their age before, the default keeps
