@@ -28,11 +28,12 @@ struct OrtApiBase;
 
 typedef struct quire_onnxruntime_options {
     const char *name; /* of the memory, copied; NULL: "ONNX Runtime" */
-    /* Bytes of a page, or by which the one page grows; 0: 2 MiB, and the one page grows by 3 %, at
-       least 256 KiB and at most 32 MiB. */
+    /* Bytes of a page, or of a chunk of an elastic memory, then rounded down to a power of two; 0:
+       2 MiB, and a chunk has 256 KiB, or more on a machine with more than 64 GiB. */
     uint64_t page_size;
-    /* 0: one page that grows, which reserves the least. Other numbers: pages in that many shards
-       (quire_memory_options.shards), for threads that run sessions at the same time. */
+    /* 0: an elastic memory (quire_memory_options), which reserves the least. Other numbers: pages
+       in that many shards (quire_memory_options.shards), for threads that run sessions at the same
+       time. */
     uint32_t shards;
     bool huge_pages; /* advise the kernel to use transparent huge pages */
     /* Do not call malloc_trim of the GNU C library, as the allocator does before the first weights

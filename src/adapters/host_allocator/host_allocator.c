@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "quire/backend.h"
 #include "quire/host.h"
@@ -16,8 +17,10 @@
 #define KIB UINT64_C(1024)
 #define MIB (KIB * KIB)
 
-/* of a contiguous memory: what granules of HOST_BLOCK_UNIT bytes can number, less 1 GiB */
-#define ADDRESS_SPACE (511 * KIB * MIB)
+/* Of an elastic memory: four times the bytes of the machine, at least those with which its chunks
+   have 256 KiB, and at most what granules of HOST_BLOCK_UNIT bytes can number, less 1 GiB. */
+#define MIN_ADDRESSES (256 * KIB * MIB)
+#define MAX_ADDRESSES (511 * KIB * MIB)
 
 /* ---- creating and destroying -------------------------------------------------------------- */
 
@@ -30,43 +33,48 @@ static bool empty_caches(void *user, quire_memory *memory, const quire_out_of_me
     return host_caches_empty(&allocator->caches);
 }
 
-/* Returns the sizes by which the memory grows. A contiguous one reserves less than 3 % that nothing
-   needs, and the number of its growths is logarithmic. */
-static quire_page_policy pages_of(const host_allocator_options *options, bool contiguous)
+static uint64_t addresses(void)
 {
-    quire_page_policy pages = {.page_size = 2 * MIB};
-    if (contiguous)
-        pages = (quire_page_policy){.page_size = 256 * KIB,
-                                    .growth = QUIRE_GROWTH_RESERVED,
-                                    .growth_percent = 3,
-                                    .max_page = 32 * MIB};
-    if (options->page_size)
-        pages = (quire_page_policy){.page_size = options->page_size};
-    pages.retained_empty_bytes = options->retained_empty_bytes;
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    const uint64_t wanted = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page * 4 : 0;
+    if (wanted < MIN_ADDRESSES)
+        return MIN_ADDRESSES;
+    return wanted < MAX_ADDRESSES ? wanted : MAX_ADDRESSES;
+}
+
+/* The size of a page, or of a chunk of an elastic memory, which is a power of two. */
+static quire_page_policy pages_of(const host_allocator_options *options, bool elastic)
+{
+    quire_page_policy pages = {.page_size = options->page_size,
+                               .retained_empty_bytes = options->retained_empty_bytes};
+    if (!elastic && !pages.page_size)
+        pages.page_size = 2 * MIB;
+    while (elastic && pages.page_size & (pages.page_size - 1))
+        pages.page_size &= pages.page_size - 1;
     return pages;
 }
 
 /*
- * Creates the memory. Without a number of shards it is contiguous: one page that grows reserves the
- * least (docs/adapters/pytorch_cpu.md). Its addresses may be unavailable, as under
- * `ulimit -v`; its first page shows it.
+ * Creates the memory. Without a number of shards it is elastic, which reserves the least
+ * (docs/adapters/pytorch_cpu.md). Its addresses may be unavailable, as under `ulimit -v`; its first
+ * page shows it.
  */
 static quire_result create_memory(host_allocator *allocator, const host_allocator_options *options,
-                                  bool contiguous)
+                                  bool elastic)
 {
     quire_result result = quire_memory_create(
         allocator->device,
         &(quire_memory_options){.name = options->name ? options->name : "host allocator",
                                 .kind.required = QUIRE_HOST_VISIBLE | QUIRE_HOST_CACHED,
-                                .contiguous = contiguous,
-                                .address_space = contiguous ? ADDRESS_SPACE : 0,
+                                .elastic = elastic,
+                                .address_space = elastic ? addresses() : 0,
                                 .find_by_address = true,
                                 .fit = {.granule = HOST_BLOCK_UNIT},
-                                .shards = contiguous ? 0 : options->shards,
-                                .pages = pages_of(options, contiguous),
+                                .shards = elastic ? 0 : options->shards,
+                                .pages = pages_of(options, elastic),
                                 .on_out_of_memory = {empty_caches, allocator}},
         &allocator->memory);
-    if (result || !contiguous)
+    if (result || !elastic)
         return result;
     result = quire_memory_preallocate(allocator->memory, 1);
     if (result)

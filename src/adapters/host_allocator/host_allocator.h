@@ -28,10 +28,10 @@ enum {
 
 typedef struct host_allocator_options {
     const char *name; /* of the memory, copied; NULL: "host allocator" */
-    /* Bytes of a page, or by which the one page grows; 0: pages of 2 MiB; the one page grows by
-       3 %, at least 256 KiB and at most 32 MiB. */
+    /* Bytes of a page, or of a chunk of an elastic memory, then rounded down to a power of two; 0:
+       2 MiB, and a chunk has 256 KiB, or more on a machine with more than 64 GiB. */
     uint64_t page_size;
-    /* 0: the memory is contiguous: one page that grows, which reserves the least. With other
+    /* 0: the memory is elastic (quire_memory_options), which reserves the least. With other
        numbers, and if the system has no addresses for such a page, the memory has pages in that
        many shards (quire_memory_options.shards), for threads that allocate large ranges at the same
        time. */

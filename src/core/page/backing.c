@@ -514,11 +514,14 @@ qi_page *qi_backing_age(qi_shard *shard, qi_page *leaving)
     if (!page)
         return leaving;
     const uint64_t free = qi_backing_free(shard), chunk = shard->memory->chunk;
-    const uint64_t retained = policy->retained_empty_bytes, age = policy->retention_nanoseconds;
-    if (retained && free > retained && free - retained >= chunk)
-        return qi_backing_shrink(shard, free - retained, leaving);
-    if (retained && !age)
-        return leaving;
+    const uint64_t age = policy->retention_nanoseconds;
+    if (policy->retained_empty_bytes) {
+        const uint64_t retained = qi_align_down(policy->retained_empty_bytes, chunk);
+        if (free >= chunk && free - chunk >= retained)
+            return qi_backing_shrink(shard, free - retained, leaving);
+        if (!age)
+            return leaving;
+    }
     const uint64_t keep = age ? 0 : page->native.bytes / DEFAULT_SHARE;
     if (free >= keep + chunk)
         return give_aged(page, free, keep, age, leaving);

@@ -94,6 +94,19 @@ class Devices(unittest.TestCase):
 
 
 class Memories(unittest.TestCase):
+    def test_elastic(self):
+        memory = quire.open_host().create_memory(elastic=True, address_space=64 * MIB, limit=8 * MIB,
+                                                 pages=quire.PagePolicy(page_size=MIB))
+        kept = [memory.allocate(MIB) for _ in range(8)]
+        self.assertEqual((memory.page_size, memory.statistics.reserved_bytes), (MIB, 8 * MIB))
+        for allocation in kept[::2]:
+            allocation.free()
+        large = memory.allocate(4 * MIB)  # of the memory of four free chunks that do not touch
+        self.assertEqual((memory.statistics.reserved_bytes, memory.statistics.page_count), (8 * MIB, 1))
+        self.assertEqual({item.page_bytes for item in memory.ranges()}, {8 * MIB})
+        large.free()
+        self.assertEqual(memory.trim(), 4 * MIB)
+
     def test_options(self):
         memory = quire.open_host().create_memory(
             "pool", fit=quire.FitOptions(quire.Fit.BUDDY), limit=32 * MIB, shards=1,

@@ -388,7 +388,7 @@ UNIT_PREPARED(backing, what_it_cannot_be_is_refused_by_name, f)
         {{.pages.first_page_size = CHUNK}, QUIRE_ERROR_INVALID_ARGUMENT, "size of chunks"},
     };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        quire_memory *memory = (quire_memory *)f;
+        quire_memory *memory = f->memory; /* anything but NULL */
         quire_memory_options options = refused[i].options;
         options.elastic = true;
         CHECK_FAILS(quire_memory_create(f->device, &options, &memory), refused[i].code);
