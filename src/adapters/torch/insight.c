@@ -299,7 +299,8 @@ quire_result torch_reset_peaks(int device)
 
 /* ---- snapshots ---------------------------------------------------------------------------- */
 
-/* What the walk of a memory writes: a page is a segment, its ranges are the blocks. */
+/* What the walk of a memory writes: a page is a segment, its ranges are the blocks. Of an elastic
+   page each stretch with memory is a segment, as of an expandable segment of torch. */
 typedef struct walk {
     text *t;
     int device;
@@ -307,7 +308,11 @@ typedef struct walk {
     quire_memory *memory;
     bool is_first_segment, is_open;
     uint32_t page;
-    uint64_t address, end, size; /* of the page; end: offset of what is not written yet */
+    uint64_t address; /* of the page */
+    uint64_t begin;   /* of the segment, as an offset in the page */
+    uint64_t end;     /* of what is written, likewise */
+    uint64_t size;    /* of the page; 0 if it is elastic */
+    uint64_t live;    /* bytes of the segment's blocks */
 } walk;
 
 static void put_block(walk *w, uint64_t offset, uint64_t size, uint64_t requested,
@@ -316,7 +321,7 @@ static void put_block(walk *w, uint64_t offset, uint64_t size, uint64_t requeste
     put(w->t,
         "%s{\"address\": %" PRIu64 ", \"size\": %" PRIu64 ", \"requested_size\": %" PRIu64
         ", \"state\": \"%s\", \"frames\": []}",
-        offset ? ", " : "", w->address + offset, size, requested, state);
+        offset > w->begin ? ", " : "", w->address + offset, size, requested, state);
 }
 
 /* The viewer adds up the sizes of the blocks, so that they leave no byte of the segment out. */
@@ -326,39 +331,40 @@ static void end_segment(walk *w)
         return;
     if (w->end < w->size)
         put_block(w, w->end, w->size - w->end, 0, "inactive");
-    put(w->t, "]}");
+    put(w->t,
+        "], \"total_size\": %" PRIu64 ", \"allocated_size\": %" PRIu64 ", \"active_size\": %" PRIu64
+        ", \"requested_size\": %" PRIu64 "}",
+        w->size ? w->size : w->end - w->begin, w->live, w->live, w->live);
     w->is_open = false;
 }
 
-static void begin_segment(walk *w, const quire_item *item)
+static void begin_segment(walk *w, const quire_item *item, uint64_t begin)
 {
     quire_page_info page = {.address = 0};
+    const bool is_elastic = item->page_bytes < item->page_size;
     end_segment(w);
     if (quire_page_get_info(w->memory, item->page, &page))
-        page = (quire_page_info){.size = item->page_size};
+        page = (quire_page_info){.address = 0};
     w->is_open = true;
     w->page = item->page;
     w->address = page.address;
-    w->size = item->page_size;
-    w->end = 0;
+    w->size = is_elastic ? 0 : item->page_size;
+    w->begin = w->end = is_elastic ? begin : 0;
+    w->live = 0;
     put(w->t,
-        "%s{\"device\": %d, \"address\": %" PRIu64 ", \"total_size\": %" PRIu64
-        ", \"allocated_size\": %" PRIu64 ", \"active_size\": %" PRIu64
-        ", \"requested_size\": %" PRIu64 ", \"stream\": 0, ",
-        next(&w->is_first_segment), w->device, w->address, w->size, page.live_bytes,
-        page.live_bytes, page.live_bytes);
-    put(w->t,
+        "%s{\"device\": %d, \"address\": %" PRIu64 ", \"stream\": 0, "
         "\"segment_type\": \"large\", \"segment_pool_id\": [%" PRIu64 ", %" PRIu64
-        "], \"is_expandable\": false, \"frames\": [], \"blocks\": [",
-        w->pool.first, w->pool.second);
+        "], \"is_expandable\": %s, \"frames\": [], \"blocks\": [",
+        next(&w->is_first_segment), w->device, w->address + w->begin, w->pool.first, w->pool.second,
+        is_elastic ? "true" : "false");
 }
 
 static bool visit(void *user, const quire_item *item)
 {
     walk *w = user;
-    if (!w->is_open || w->page != item->page)
-        begin_segment(w, item);
-    uint64_t begin = item->offset - item->left_padding;
+    const uint64_t begin = item->offset - item->left_padding;
+    if (!w->is_open || w->page != item->page || (!w->size && begin > w->end))
+        begin_segment(w, item, begin);
     if (begin > w->end)
         put_block(w, w->end, begin - w->end, 0, "inactive");
     put_block(w, begin, item->size + item->left_padding, item->is_free ? 0 : item->requested,
@@ -366,6 +372,7 @@ static bool visit(void *user, const quire_item *item)
               : item->allocation.id ? "active_allocated"
                                     : "active_awaiting_free");
     w->end = item->offset + item->size;
+    w->live += item->is_free ? 0 : item->size + item->left_padding;
     return !w->t->failed;
 }
 

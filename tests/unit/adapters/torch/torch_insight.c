@@ -164,6 +164,30 @@ CASE(a_snapshot_has_every_byte_of_every_page)
         torch_client_free(kept[i], c.streams[0]);
 }
 
+/* The user chooses an elastic memory. Its free chunks give their memory to a large tensor, and
+   leave gaps between the segments. */
+CASE(an_elastic_memory_has_a_segment_for_each_stretch)
+{
+    void *kept[12], *large = NULL;
+    CHECK_EQ(setenv("QUIRE_OPTIONS", "elastic", 1), 0);
+    for (int i = 0; i < 12; i++)
+        kept[i] = torch_client_allocate(2 * MIB, NULL);
+    for (int i = 1; i < 12; i += 2)
+        torch_client_free(kept[i], NULL);
+    large = torch_client_allocate(8 * MIB, NULL);
+    json_t *root = parse(torch_snapshot());
+    CHECK_EQ(count_blocks(root, "active_allocated"), 7);
+    CHECK(json_array_size(json_object_get(root, "segments")) > 2);
+    CHECK(json_is_true(
+        json_object_get(json_array_get(json_object_get(root, "segments"), 0), "is_expandable")));
+    json_decref(root);
+    CHECK_EQ(torch_client_bytes(&c), 24 * MIB);
+    torch_client_free(large, NULL);
+    for (int i = 0; i < 12; i += 2)
+        torch_client_free(kept[i], NULL);
+    CHECK_EQ(unsetenv("QUIRE_OPTIONS"), 0);
+}
+
 static const char *action_of(const json_t *trace, size_t i)
 {
     return json_string_value(json_object_get(json_array_get(trace, i), "action"));
