@@ -81,6 +81,7 @@ typedef struct contract_scenario {
     void (*of_kind)(contract_world *w, uint32_t kind);
     bool (*applies)(const contract_world *w); /* NULL means always */
     bool by_core;                             /* the core refuses a backend that violates it */
+    bool is_exact; /* not in checked builds, whose red zones take bytes beside each allocation */
 } contract_scenario;
 
 /* One array per chapter; each ends with a scenario without a name. */

@@ -41,8 +41,7 @@ static elastic begin(const contract_world *w, uint32_t kind, uint64_t addresses)
     return e;
 }
 
-/* The pages begin at multiples of the granule, which chunks require. Not in a checked build, whose
-   red zones would need a second chunk for each allocation of one. */
+/* The pages begin at multiples of the granule, which chunks require. */
 static bool is_for(const contract_world *w, uint32_t kind)
 {
     const uint64_t alignment = w->info.limits.page_alignment;
@@ -52,7 +51,7 @@ static bool is_for(const contract_world *w, uint32_t kind)
     quire_memory *memory = kit_memory(w, kind, &(quire_memory_options){.elastic = true});
     CHECK_OK(quire_memory_get_info(memory, &info));
     kit_end(&memory);
-    return !info.checked && (!alignment || alignment % info.granule == 0);
+    return !alignment || alignment % info.granule == 0;
 }
 
 /* Bytes with memory of its only page. Backends may keep more. */
@@ -310,19 +309,24 @@ static void kinds_that_cannot_are_refused(contract_world *w, uint32_t kind)
 const contract_scenario contract_elastic[] = {
     {.name = "chunks keep address and contents while others come and go",
      .of_kind = neighbours_come_and_go,
-     .applies = kit_has_growth},
+     .applies = kit_has_growth,
+     .is_exact = true},
     {.name = "a trim takes the memory of free chunks, which can have it again",
      .of_kind = trim_returns_memory,
-     .applies = kit_has_growth},
+     .applies = kit_has_growth,
+     .is_exact = true},
     {.name = "free chunks serve a large request within a limit",
      .of_kind = free_chunks_serve_within_a_limit,
-     .applies = kit_has_growth},
+     .applies = kit_has_growth,
+     .is_exact = true},
     {.name = "free chunks serve a large request in a full heap",
      .of_kind = free_chunks_serve_in_a_full_heap,
-     .applies = kit_has_growth},
+     .applies = kit_has_growth,
+     .is_exact = true},
     {.name = "a refusal for lack of addresses changes nothing",
      .of_kind = addresses_end,
-     .applies = kit_has_growth},
+     .applies = kit_has_growth,
+     .is_exact = true},
     {.name = "kinds that cannot be elastic make no elastic memory",
      .of_kind = kinds_that_cannot_are_refused,
      .by_core = true},

@@ -331,77 +331,76 @@ static const model_scenario adding_three = {.name =
 
 /* ---- an elastic page ------------------------------------------------------------------------ */
 
-static void begin_contiguous(uint64_t room)
+static void begin_elastic(uint64_t room)
 {
     const quire_allocation_options options = {.size = MIB};
-    begin_with(&(quire_memory_options){.contiguous = true,
+    begin_with(&(quire_memory_options){.elastic = true,
                                        .address_space = 64 * MIB,
                                        .pages = {.page_size = MIB}},
                room);
     CHECK_OK(quire_allocate(memory, &options, &kept));
 }
 
-static void begin_growing(void)
+static void begin_backing(void)
 {
-    begin_contiguous(16 * MIB);
+    begin_elastic(16 * MIB);
 }
 
-static void begin_growing_refused(void)
+static void begin_backing_refused(void)
 {
-    begin_contiguous(16 * MIB);
+    begin_elastic(16 * MIB);
     backend.failures = 1;
 }
 
-/* The page has a free end, which takes all the room that the live range leaves. */
-static void begin_with_end(void)
+/* The page has a free chunk, which takes all the room that the live range leaves. */
+static void begin_with_free(void)
 {
     quire_allocation second;
     const quire_allocation_options options = {.size = MIB};
-    begin_contiguous(2 * MIB);
+    begin_elastic(2 * MIB);
     CHECK_OK(quire_allocate(memory, &options, &second));
     CHECK_OK(quire_free(memory, second));
 }
 
-static const model_scenario cut_room = {.name = "a trim cuts the end whose room one needs",
-                                        .begin = begin_with_end,
-                                        .threads = {trim, need_dedicated},
-                                        .judge = judge_all_placed,
-                                        .end = end};
-static const model_scenario cut_end = {.name = "a trim cuts the end that one needs",
-                                       .begin = begin_with_end,
-                                       .threads = {trim, need_much},
-                                       .judge = judge_all_placed,
-                                       .end = end};
+static const model_scenario taken_room = {.name = "a trim takes the chunk whose room one needs",
+                                          .begin = begin_with_free,
+                                          .threads = {trim, need_dedicated},
+                                          .judge = judge_all_placed,
+                                          .end = end};
+static const model_scenario taken_chunk = {.name = "a trim takes the chunk that one needs",
+                                           .begin = begin_with_free,
+                                           .threads = {trim, need_much},
+                                           .judge = judge_all_placed,
+                                           .end = end};
 
-static void one_has_grown(void)
+static void one_was_refused(void)
 {
     judge_figures();
     MODEL_CHECK(count_of(QUIRE_ERROR_NOT_PERMITTED) == 1 && count_of(QUIRE_SUCCESS) == ended - 1);
 }
 
-static const model_scenario growing = {.name = "two that need the page to grow",
-                                       .begin = begin_growing,
+static const model_scenario backing = {.name = "two that need a chunk of the page",
+                                       .begin = begin_backing,
                                        .threads = {need_third, need_third},
                                        .judge = one_page_serves_all,
                                        .end = end};
-static const model_scenario growing_twice = {.name = "two that need the page to grow twice",
-                                             .begin = begin_growing,
+static const model_scenario backing_twice = {.name = "two that need two chunks of the page",
+                                             .begin = begin_backing,
                                              .threads = {need_much, need_much},
                                              .judge = one_page_serves_all,
                                              .end = end};
-static const model_scenario growing_fails = {.name =
-                                                 "two that need the page to grow, which fails once",
-                                             .begin = begin_growing_refused,
+static const model_scenario backing_fails = {.name = "two that need a chunk, which is refused once",
+                                             .begin = begin_backing_refused,
                                              .threads = {need_third, need_third},
-                                             .judge = one_has_grown,
+                                             .judge = one_was_refused,
                                              .end = end};
-static const model_scenario cut = {.name = "one needs the page to grow, one trims it",
-                                   .begin = begin_growing,
-                                   .threads = {need_third, trim},
-                                   .judge = one_page_serves_all,
-                                   .end = end};
-static const model_scenario freed = {.name = "one needs the page to grow, one frees and one trims",
-                                     .begin = begin_growing,
+static const model_scenario trimmed_page = {.name = "one needs a chunk, one trims the page",
+                                            .begin = begin_backing,
+                                            .threads = {need_third, trim},
+                                            .judge = one_page_serves_all,
+                                            .end = end};
+static const model_scenario freed = {.name = "one needs a chunk, one frees and one trims",
+                                     .begin = begin_backing,
                                      .threads = {need_third, free_kept, trim},
                                      .judge = judge_all_placed,
                                      .end = end};
@@ -506,19 +505,19 @@ static void added(void)
 
 static void resized(void)
 {
-    holds(&growing);
-    holds(&growing_twice);
-    holds(&growing_fails);
-    holds(&cut);
-    holds(&cut_end);
-    holds(&cut_room);
+    holds(&backing);
+    holds(&backing_twice);
+    holds(&backing_fails);
+    holds(&trimmed_page);
+    holds(&taken_chunk);
+    holds(&taken_room);
     holds(&freed);
 }
 
 static void broken_ones_are_found(void)
 {
     const model_scenario *all[] = {&small_ones,   &failing,        &policy_shared, &budget_refused,
-                                   &leaving_room, &leaving_number, &growing};
+                                   &leaving_room, &leaving_number, &backing};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         finds(all[i], MODEL_NO_WAKE);
         finds(all[i], MODEL_BLIND_SLEEP);
@@ -535,7 +534,7 @@ int main(int argc, char **argv)
     model_case("requests wait for a page that is being destroyed", left);
     model_case("requests wait for a page that moves to another shard", moved);
     model_case("requests are served while a shard is added", added);
-    model_case("requests wait for an end that moves", resized);
+    model_case("requests wait for memory of an elastic page", resized);
     model_case("the model finds lost wakes", broken_ones_are_found);
     return plain_end();
 }

@@ -71,14 +71,22 @@ static quire_result page_create(void *state, const quire_page_request *request,
     return QUIRE_SUCCESS;
 }
 
-static uint64_t grown; /* by page_back, of the page of a contiguous memory */
+static uint64_t backed; /* by page_back, of the page of an elastic memory */
 
 static void page_destroy(void *state, const quire_native_page *page)
 {
     (void)state;
     call();
-    backend.bytes -= page->data + grown;
-    grown = 0;
+    backend.bytes -= page->data + backed;
+    backed = 0;
+}
+
+static uint64_t bytes_of(const quire_span *spans, uint32_t count)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < count; i++)
+        bytes += spans[i].size;
+    return bytes;
 }
 
 static quire_result page_back(void *state, const quire_native_page *page, const quire_span *spans,
@@ -86,11 +94,10 @@ static quire_result page_back(void *state, const quire_native_page *page, const 
 {
     (void)state;
     (void)page;
-    (void)count; /* the core changes the end only */
     call();
-    quire_result result = answer(spans->size);
+    quire_result result = answer(bytes_of(spans, count));
     if (!result)
-        grown += spans->size;
+        backed += bytes_of(spans, count);
     return result;
 }
 
@@ -100,10 +107,9 @@ static void page_unback(void *state, const quire_native_page *page, const quire_
     (void)moves;
     (void)state;
     (void)page;
-    (void)count;
     call();
-    backend.bytes -= spans->size;
-    grown -= spans->size; /* below the size at first it wraps around */
+    backend.bytes -= bytes_of(spans, count);
+    backed -= bytes_of(spans, count); /* below the size at first it wraps around */
 }
 
 static const quire_backend table = {.size = sizeof table,
@@ -133,7 +139,7 @@ static void begin_with(const quire_memory_options *options, uint64_t room)
     memset(got, 0, sizeof got);
     backend.room = room;
     own = 1;
-    grown = ended = 0;
+    backed = ended = 0;
     kept.id = 0;
     CHECK_OK(quire_device_create(&table, NULL, NULL, &device));
     CHECK_OK(quire_memory_create(device, options, &memory));
