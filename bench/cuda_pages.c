@@ -1,6 +1,6 @@
 /*
  * cuda_pages.c - what a page costs through quire, by stage: made and released while the device is
- * idle and while a kernel runs, and grown with new handles and with kept ones.
+ * idle and while a kernel runs, and an elastic page that gets new handles and kept ones.
  */
 #include "bench/cuda_driver.h"
 #include "bench/cuda_kernel.h"
@@ -22,7 +22,7 @@ typedef struct scene {
 static bool open_scene(scene *s, uint64_t chunk, const quire_memory_options *memory)
 {
     const quire_cuda_options options = {
-        .settings = {.chunk_size = chunk, .kept_bytes = memory->contiguous ? 4096 * MIB : 0}};
+        .settings = {.chunk_size = chunk, .kept_bytes = memory->elastic ? 4096 * MIB : 0}};
     *s = (scene){.device = NULL};
     if (quire_cuda_open(&options, &s->device) || quire_memory_create(s->device, memory, &s->memory))
         return false;
@@ -48,7 +48,7 @@ static bool end_kernel(const scene *s)
     return !s->kernels || !cuda_driver_wait();
 }
 
-/* Allocates `size` bytes, which makes or grows a page, and adds the stages to the row. */
+/* Allocates `size` bytes, which makes a page or backs parts of one, and adds the stages to the row. */
 static bool measure_make(scene *s, uint64_t size, quire_allocation *made, stage_row *row)
 {
     const quire_allocation_options options = {.size = size};
@@ -59,7 +59,7 @@ static bool measure_make(scene *s, uint64_t size, quire_allocation *made, stage_
     return end_kernel(s) && good;
 }
 
-/* Frees the allocation, and releases its page or the end of it. */
+/* Frees the allocation, and releases its page or its part of it. */
 static bool measure_release(scene *s, quire_allocation made, stage_row *row)
 {
     bool good = start_kernel(s);
@@ -120,7 +120,7 @@ void measure_pages_of_cuda(memory_bench *b, uint64_t most)
 
 /* ---- growth --------------------------------------------------------------------------------- */
 
-/* A page of `step` bytes grows by as much, shrinks, and grows again from the handles it kept. */
+/* A page gets a chunk of `step` bytes, gives it up, and gets it again from the handle that was kept. */
 static bool grow_once(scene *s, uint64_t step, stage_row rows[3])
 {
     quire_allocation made;
@@ -132,13 +132,13 @@ static bool grow_once(scene *s, uint64_t step, stage_row rows[3])
 static void measure_step(memory_bench *b, uint64_t step)
 {
     static stage_row rows[3];
-    const quire_memory_options options = {.contiguous = true, .pages.page_size = step};
+    const quire_memory_options options = {.elastic = true, .pages.page_size = step};
     quire_allocation base;
     scene s;
     rows[0] = (stage_row){.what = "grow", .size = step, .state = "cold"};
     rows[1] = (stage_row){.what = "shrink", .size = step, .state = "handles kept"};
     rows[2] = (stage_row){.what = "grow", .size = step, .state = "kept"};
-    bool good = open_scene(&s, CHUNK, &options) &&
+    bool good = open_scene(&s, 0, &options) &&
                 !quire_allocate(s.memory, &(quire_allocation_options){.size = step}, &base);
     for (uint64_t rep = 0; rep < b->reps && good; rep++)
         good = grow_once(&s, step, rows);
@@ -152,8 +152,7 @@ static void measure_step(memory_bench *b, uint64_t step)
 void measure_growth(memory_bench *b, uint64_t most)
 {
     static const uint64_t steps[] = {2 * MIB, 20 * MIB, 32 * MIB, 64 * MIB};
-    stage_table_head(
-        "growth: a page grows in chunks of 2 MiB, with new handles and with kept ones");
+    stage_table_head("growth: an elastic page gets a chunk, with a new handle and with a kept one");
     qi_json_array(&b->out.json, "growth");
     for (size_t i = 0; i < sizeof steps / sizeof *steps && steps[i] <= most; i++)
         measure_step(b, steps[i]);

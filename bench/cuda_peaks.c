@@ -1,6 +1,6 @@
 /*
  * cuda_peaks.c - how many bytes of the device a trace needs at its peak: with quire's pages, with
- * one page that grows, and with the driver's pool.
+ * an elastic page, and with the driver's pool.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -41,9 +41,9 @@ static void replay_pages(const quire_trace *trace, peak_row *row)
     replay_quire(trace, NULL, row);
 }
 
-static void replay_contiguous(const quire_trace *trace, peak_row *row)
+static void replay_elastic(const quire_trace *trace, peak_row *row)
 {
-    replay_quire(trace, &(quire_memory_options){.contiguous = true}, row);
+    replay_quire(trace, &(quire_memory_options){.elastic = true}, row);
 }
 
 /* ---- the driver's pool ---------------------------------------------------------------------- */
@@ -124,7 +124,7 @@ static void measure_trace(memory_bench *b, const char *name, const quire_trace *
         const char *name;
         void (*replay)(const quire_trace *trace, peak_row *row);
     } subjects[] = {{"quire, pages", replay_pages},
-                    {"quire, contiguous", replay_contiguous},
+                    {"quire, elastic", replay_elastic},
                     {"cuMemPool", replay_pool}};
     quire_trace_info info;
     qi_ignore(quire_trace_get_info(trace, &info));

@@ -1,5 +1,5 @@
 """Measures the replays of docs/benchmarks.md on this machine and prints their tables: page sizes of quire and of
-other allocators, and one page that grows.
+other allocators, and elastic memories.
 
 usage: figures.py QUIRE TRACE...
 QUIRE is the tool, built with -Dbuildtype=release.
@@ -14,8 +14,8 @@ import sys
 COLUMNS = {"default": (), "`--fit first`": ("--fit", "first"), "`--preset vma`": ("--preset", "vma"),
            "`--preset pytorch`": ("--preset", "pytorch"), "`--page-size 2M`": ("--page-size", "2M"),
            "`--page-size 32M`": ("--page-size", "32M")}
-CONTIGUOUS = {"`--contiguous`": ("--contiguous",), "and `--fit first`": ("--contiguous", "--fit", "first"),
-              "and `--page-size 32M`": ("--contiguous", "--page-size", "32M")}
+ELASTIC = {"`--elastic`": ("--elastic",), "and `--page-size 2M`": ("--elastic", "--page-size", "2M"),
+           "and `--page-size 8M`": ("--elastic", "--page-size", "8M")}
 SMALL = 256 << 20  # bytes at the peak
 
 
@@ -47,7 +47,7 @@ def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     table(COLUMNS, sys.argv[2:])
-    table(CONTIGUOUS, sys.argv[2:])
+    table(ELASTIC, sys.argv[2:])
 
 
 main()

@@ -94,7 +94,6 @@ extern const contract_scenario contract_streams[];
 extern const contract_scenario contract_buffers[];
 extern const contract_scenario contract_images[];
 extern const contract_scenario contract_limits[];
-extern const contract_scenario contract_growth[];
 extern const contract_scenario contract_elastic[];
 extern const contract_scenario contract_life[];
 extern const contract_scenario contract_threads[];

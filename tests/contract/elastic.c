@@ -1,7 +1,8 @@
 /*
  * elastic.c - the contract: pages of elastic memories have memory in the chunks in use. Contents
- * and addresses stay while other memory of the page comes and goes. As in growth.c, each size is
- * checked before new bytes are touched.
+ * and addresses stay while other memory of the page comes and goes. Each size
+ * is checked before the new bytes are touched: a backend that did nothing fails the check, and the
+ * program survives to report it. pages.c gives and takes memory through the table alone.
  */
 #include "tests/contract/kit.h"
 #include "tests/support/state.h"
@@ -135,6 +136,98 @@ static void fill_chunks(elastic *e, uint32_t count)
     for (uint32_t i = 0; i < count; i++)
         allocate(e, i, e->chunk);
     CHECK_EQ(size_of(e), count * e->chunk);
+}
+
+/* ---- borders --------------------------------------------------------------------------------- */
+
+enum { PART = 4096 };
+
+/* The border of two chunks within an allocation. The chunks got memory in different calls. */
+typedef struct border {
+    elastic e;
+    quire_allocation low, across;
+    uint64_t start; /* PART bytes before the border, as an offset in the allocation */
+} border;
+
+static void write_across(const border *m)
+{
+    unsigned char bytes[2 * PART];
+    kit_fill(3, 0, bytes, sizeof bytes);
+    CHECK_OK(quire_write(m->e.memory, m->across, m->start, bytes, sizeof bytes));
+    memset(bytes, 0, sizeof bytes);
+    CHECK_OK(quire_read(m->e.memory, m->across, m->start, bytes, sizeof bytes));
+    kit_expect(3, 0, bytes, sizeof bytes);
+    CHECK_OK(quire_fill(
+        m->e.memory, m->across,
+        &(quire_fill_options){.offset = m->start + PART - 100, .size = 200, .value = 0x3c}, NULL));
+    CHECK_OK(quire_read(m->e.memory, m->across, m->start, bytes, sizeof bytes));
+    for (int i = PART - 100; i < PART + 100; i++)
+        CHECK_EQ(bytes[i], 0x3c);
+    kit_expect(3, 0, bytes, PART - 100);
+    kit_expect(3, PART + 100, bytes + PART + 100, PART - 100);
+}
+
+static void map_across(const border *m)
+{
+    void *pointer = NULL;
+    unsigned char bytes[2 * PART];
+    quire_native native = kit_native(m->e.memory, m->across);
+    CHECK_OK(quire_map_range(m->e.memory, m->across, m->start, sizeof bytes, &pointer));
+    kit_fill(4, 0, pointer, sizeof bytes);
+    CHECK_OK(quire_flush(m->e.memory, m->across, m->start, sizeof bytes));
+    if (kit_look(m->e.w, &native.page, native.offset + m->start, bytes, sizeof bytes))
+        kit_expect(4, 0, bytes, sizeof bytes);
+    CHECK_OK(quire_unmap(m->e.memory, m->across));
+}
+
+/* From the first chunk to the border, and back. */
+static void copy_across(const border *m)
+{
+    quire_copy_path path;
+    unsigned char bytes[2 * PART];
+    quire_memory *memory = m->e.memory;
+    CHECK_OK(quire_copy_get_path(memory, memory, &path));
+    if (path == QUIRE_COPY_UNSUPPORTED || !m->e.has_bytes)
+        return;
+    quire_copy_options there = {.to = {memory, m->across, m->start, 0, 0},
+                                .from = {memory, m->low, 0, 0, 0},
+                                .size = sizeof bytes};
+    quire_copy_options back = {
+        .to = {memory, m->low, sizeof bytes, 0, 0}, .from = there.to, .size = sizeof bytes};
+    CHECK_OK(quire_copy(&there, NULL));
+    CHECK_OK(quire_read(memory, m->across, m->start, bytes, sizeof bytes));
+    kit_expect(1, 0, bytes, sizeof bytes);
+    CHECK_OK(quire_copy(&back, NULL));
+    CHECK_OK(quire_read(memory, m->low, sizeof bytes, bytes, sizeof bytes));
+    kit_expect(1, 0, bytes, sizeof bytes);
+}
+
+/* The first two chunks keep `low`, the fourth and fifth get memory before the third. */
+static void chunks_have_no_borders(contract_world *w, uint32_t kind)
+{
+    if (!is_for(w, kind))
+        return;
+    border m = {.e = begin(w, kind, 0)};
+    elastic *e = &m.e;
+    fill_chunks(e, 4);
+    drop(e, 2, 3, 1);
+    CHECK_OK(quire_memory_trim(e->memory, 0, NULL));
+    CHECK_EQ(size_of(e), 3 * e->chunk);
+    drop(e, 3, 4, 1);
+    m.low = e->made[0];
+    m.across = ALLOCATE(e->memory, .size = 2 * e->chunk);
+    CHECK_EQ(size_of(e), 4 * e->chunk);
+    CHECK_EQ(kit_info(e->memory, m.across).offset, 2 * e->chunk);
+    m.start = e->chunk - PART;
+    if (e->has_bytes)
+        write_across(&m);
+    if (kit_is_visible(w, kind))
+        map_across(&m);
+    copy_across(&m);
+    drop(e, 1, 2, 1);
+    CHECK_OK(quire_free(e->memory, m.low));
+    CHECK_OK(quire_free(e->memory, m.across));
+    kit_end(&e->memory);
 }
 
 /* ---- memory comes and goes ------------------------------------------------------------------ */
@@ -307,6 +400,10 @@ static void kinds_that_cannot_are_refused(contract_world *w, uint32_t kind)
 }
 
 const contract_scenario contract_elastic[] = {
+    {.name = "an allocation crosses chunks that got their memory in different calls",
+     .of_kind = chunks_have_no_borders,
+     .applies = kit_has_growth,
+     .is_exact = true},
     {.name = "chunks keep address and contents while others come and go",
      .of_kind = neighbours_come_and_go,
      .applies = kit_has_growth,

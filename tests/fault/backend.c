@@ -130,19 +130,14 @@ static bool growing_pages(bench *t)
            bench_allocate(t, 5, &(quire_allocation_options){.size = 10000});
 }
 
-static bool contiguous(bench *t)
+static bool elastic(bench *t)
 {
-    bool is_buddy = fit == QUIRE_FIT_BUDDY; /* which pages that grow are not for */
     const quire_allocation_options half = {.size = 40 * KIB, .name = "half", .zero = true};
     return bench_open(t) &&
-           bench_memory(
-               t,
-               &(quire_memory_options){
-                   .fit = {.algorithm = is_buddy ? QUIRE_FIT_SEGREGATED : fit, .slabs = is_buddy},
-                   .kind.mask = 0x4,
-                   .contiguous = true,
-                   .address_space = 1024 * KIB,
-                   .pages.page_size = 64 * KIB}) &&
+           bench_memory(t, &(quire_memory_options){.kind.mask = 0x4,
+                                                   .elastic = true,
+                                                   .address_space = 1024 * KIB,
+                                                   .pages.page_size = 64 * KIB}) &&
            bench_allocate(t, 4, &half) && bench_write(t, 1) && bench_read(t, 1) &&
            bench_allocate(t, 2, &(quire_allocation_options){.size = 200 * KIB}) &&
            bench_free_every(t, 2) && bench_trim(t) && bench_allocate(t, 2, &half) &&
@@ -346,7 +341,7 @@ static const row scenarios[] = {
     {"memory of the host, flushed in lists", flushed_in_lists},
     {"batches", batches},
     {"growing pages", growing_pages},
-    {"a page that grows in place", contiguous},
+    {"an elastic page", elastic},
     {"dedicated pages", dedicated},
     {"reserve, commit and abort", reserved},
     {"buffers", buffers},

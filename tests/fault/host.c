@@ -87,18 +87,14 @@ static bool growth(bench *t)
            bench_allocate(t, 60, &(quire_allocation_options){.size = 3000}) && bench_trim(t);
 }
 
-static bool contiguous(bench *t)
+static bool elastic(bench *t)
 {
-    bool is_buddy = fit == QUIRE_FIT_BUDDY; /* which pages that grow are not for */
+    t->does_without = true; /* free chunks whose memory cannot be taken: the page gets new memory */
     return bench_open(t) &&
-           bench_memory(
-               t,
-               &(quire_memory_options){
-                   .fit = {.algorithm = is_buddy ? QUIRE_FIT_SEGREGATED : fit, .slabs = is_buddy},
-                   .contiguous = true,
-                   .find_by_address = true,
-                   .address_space = 4096 * KIB,
-                   .pages.page_size = 16 * KIB}) &&
+           bench_memory(t, &(quire_memory_options){.elastic = true,
+                                                   .find_by_address = true,
+                                                   .address_space = 4096 * KIB,
+                                                   .pages.page_size = 16 * KIB}) &&
            bench_allocate(t, 60, &(quire_allocation_options){.size = 3000, .name = "grown"}) &&
            bench_free_every(t, 3) && bench_trim(t) &&
            bench_allocate(t, 3, &(quire_allocation_options){.size = 700 * KIB}) && bench_look(t) &&
@@ -568,7 +564,7 @@ static const row scenarios[] = {
     {"ranges", ranges, true},
     {"pages kept empty", pages_kept_empty, true},
     {"growing pages", growth, true},
-    {"a page that grows in place", contiguous, true},
+    {"an elastic page", elastic, true},
     {"as many pages as may be", too_many_pages, true},
     {"dedicated pages by size", dedicated_by_size, true},
     {"one page per object", dedicated_always, true},

@@ -9,11 +9,11 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* Pages are created, grown, kept and destroyed. */
+/* Pages are created, given memory, kept and destroyed. */
 static void *use_pages(void *user)
 {
     corner *c = user;
-    quire_memory *growing;
+    quire_memory *elastic;
     const quire_allocation_options large = {.size = 8 * MIB};
     quire_allocation a = corner_allocate(c, 4 * MIB), b = corner_allocate(c, 4 * MIB), d;
     CHECK_OK(quire_free(c->memory, a));
@@ -21,13 +21,13 @@ static void *use_pages(void *user)
     CHECK_OK(quire_memory_trim(c->memory, 0, NULL));
     if (c->info.has_virtual_memory) {
         const quire_memory_options options = {
-            .contiguous = true, .address_space = 1024 * MIB /* small enough for valgrind */};
-        CHECK_OK(quire_memory_create(c->device, &options, &growing));
-        CHECK_OK(quire_allocate(growing, &large, &a));
-        CHECK_OK(quire_allocate(growing, &large, &d));
-        CHECK_OK(quire_free(growing, d));
-        CHECK_OK(quire_memory_trim(growing, 0, NULL));
-        quire_memory_destroy_all(&growing);
+            .elastic = true, .address_space = 1024 * MIB /* small enough for valgrind */};
+        CHECK_OK(quire_memory_create(c->device, &options, &elastic));
+        CHECK_OK(quire_allocate(elastic, &large, &a));
+        CHECK_OK(quire_allocate(elastic, &large, &d));
+        CHECK_OK(quire_free(elastic, d));
+        CHECK_OK(quire_memory_trim(elastic, 0, NULL));
+        quire_memory_destroy_all(&elastic);
     }
     return NULL;
 }

@@ -132,7 +132,7 @@ static void a_lost_device_is_torn_down(void)
     cuda_kernels kernels;
     const bool grows = default_device().has_virtual_memory;
     const quire_memory_options options = {
-        .contiguous = grows, .address_space = grows ? 1 << 30 : 0 /* small enough for valgrind */};
+        .elastic = grows, .address_space = grows ? 1 << 30 : 0 /* small enough for valgrind */};
     corner_open(&c, NULL, &options);
     (void)corner_allocate(&c, CORNER_BYTES);
     load_kernels(&c, &kernels);

@@ -197,24 +197,22 @@ static void *churn(void *user)
 /* What a case of the table below varies. */
 static struct variant {
     uint32_t shards; /* 0 means more and more */
-    bool contiguous, elastic;
+    bool elastic;
     quire_event_kinds event;
 } variant;
 
 static void fork_beside_threads(void)
 {
     const uint32_t shards = variant.shards;
-    const bool has_one_page = variant.contiguous || variant.elastic;
-    const uint64_t count = shards == 1 && !has_one_page ? forks : forks / 2;
+    const uint64_t count = shards == 1 && !variant.elastic ? forks : forks / 2;
     scene s;
     pthread_t threads[CHURNERS];
     open_host(&s, NULL,
               &(quire_memory_options){
                   .kind.required = QUIRE_HOST_VISIBLE,
                   .shards = shards,
-                  .contiguous = variant.contiguous,
                   .elastic = variant.elastic,
-                  .address_space = has_one_page ? 1024 * MIB : 0, /* valgrind has few */
+                  .address_space = variant.elastic ? 1024 * MIB : 0, /* valgrind has few */
                   .find_by_address = true,
                   .pages = {.page_size = variant.elastic ? 64 * KIB : 256 * KIB}});
     CHECK_OK(quire_stream_create(s.device, NULL, &s.stream));
@@ -416,42 +414,6 @@ static void pages_being_given_back(void)
     close_all(&s);
 }
 
-static const quire_memory_options GROWING = {
-    .kind.mask = 2, .contiguous = true, .address_space = 64 * MIB, .pages = {.page_size = MIB}};
-
-static void *grow_slowly(void *user)
-{
-    scene *s = user;
-    allocate(s->memory, 3 * MIB);
-    return NULL;
-}
-
-/* The end of the page can be moved again, from its current position. */
-static void grow_again(void *user)
-{
-    scene *s = user;
-    quire_memory_stats stats;
-    s->fake.slow_ms = 0;
-    CHECK_OK(quire_memory_get_stats(s->memory, &stats));
-    CHECK_EQ(stats.reserved_bytes, MIB);
-    quire_allocation a = allocate(s->memory, 5 * MIB);
-    CHECK_OK(quire_memory_check(s->memory));
-    CHECK_OK(quire_free(s->memory, a));
-    CHECK_OK(quire_free(s->memory, s->live));
-    CHECK_OK(quire_memory_trim(s->memory, 0, NULL));
-    CHECK_OK(quire_memory_destroy(&s->memory));
-    CHECK_OK(quire_device_destroy(&s->device));
-}
-
-static void a_page_that_grows(void)
-{
-    scene s;
-    open_fake(&s, true, &GROWING);
-    s.live = allocate(s.memory, 100);
-    fork_amid(&s, 2, grow_slowly, grow_again);
-    close_all(&s);
-}
-
 static const quire_memory_options ELASTIC = {
     .kind.mask = 2, .elastic = true, .address_space = 64 * MIB, .pages = {.page_size = MIB}};
 
@@ -471,6 +433,13 @@ static void make_room_again(void *user)
     CHECK_OK(quire_memory_trim(s->memory, 0, NULL));
     quire_memory_destroy_all(&s->memory);
     CHECK_OK(quire_device_destroy(&s->device));
+}
+
+static void *grow_slowly(void *user)
+{
+    scene *s = user;
+    allocate(s->memory, 3 * MIB);
+    return NULL;
 }
 
 /* One free chunk between two live ones, which the other thread's request takes. */
@@ -974,14 +943,10 @@ int main(int argc, char **argv)
         {"four threads in three shards", fork_beside_threads, {.shards = 3}},
         {"four threads in more and more shards", fork_beside_threads, {.shards = 0}},
         {"a thread that adds shards", a_thread_that_adds_shards, {0}},
-        {"four threads in a page that grows",
-         fork_beside_threads,
-         {.shards = 1, .contiguous = true}},
         {"four threads in an elastic page", fork_beside_threads, {.shards = 1, .elastic = true}},
         {"a page that another thread creates", a_page_being_made, {0}},
         {"a page that another thread destroys", a_page_being_given_back, {0}},
         {"two pages that another thread destroys", pages_being_given_back, {0}},
-        {"a page that another thread grows", a_page_that_grows, {0}},
         {"an elastic page that another thread gives memory", a_page_that_gets_memory, {0}},
         {"an allocation that another thread copies to", an_allocation_in_a_copy, {0}},
         {"an allocation that another thread creates",

@@ -78,17 +78,6 @@ static uint64_t total_steps, seed, limits_met, addresses_met;
 
 /* ---- the oracle --------------------------------------------------------------------------- */
 
-/* The page of a contiguous memory changed its size: the removed and added bytes have no owner. */
-static void follow(model_page *page, uint64_t size)
-{
-    for (uint64_t i = size; i < page->size; i++)
-        CHECK_EQ(page->owner[i], 0);
-    page->owner = realloc(page->owner, size * sizeof *page->owner);
-    if (size > page->size)
-        memset(page->owner + page->size, 0, (size - page->size) * sizeof *page->owner);
-    page->size = size;
-}
-
 /* The chunks of an elastic page that the allocation uses. */
 static void use_chunks(world *w, const model_allocation *a, bool take)
 {
@@ -111,8 +100,6 @@ static void own(world *w, const model_allocation *a, bool take)
         page->size = info.size;
         page->owner = calloc(info.size, sizeof *page->owner);
     }
-    if (w->info.address_space && !w->is_elastic && page->size != info.size)
-        follow(page, info.size);
     CHECK_EQ(page->size, info.size);
     CHECK(a->info.offset + a->info.size <= page->size);
     uint32_t was = take ? 0 : a->key, is = take ? a->key : 0;
@@ -621,7 +608,6 @@ static void make_elastic(world *w, quire_memory_options *options)
     options->elastic = true;
     options->shards = 1;
     options->fit.algorithm = QUIRE_FIT_SEGREGATED;
-    options->contiguous = false;
     options->address_space = UINT64_C(1) << (19 + random_below(&rng, 4));
     if (random_below(&rng, 2))
         options->limit = w->limit = (1 << 18) + random_below(&rng, 2 << 20);
@@ -664,16 +650,10 @@ static void begin_world(world *w, bool is_fake, bool is_elastic)
     if (is_elastic)
         make_elastic(w, &options);
     w->finds = options.find_by_address;
-    if (!is_elastic && options.shards == 1 && options.fit.algorithm != QUIRE_FIT_BUDDY &&
-        random_below(&rng, 2)) {
-        options.contiguous = true;
-        options.address_space = UINT64_C(256) << 20; /* sanitizers have little address space */
-    }
     CHECK_OK(quire_memory_create(w->device, &options, &w->memory));
     CHECK_OK(quire_memory_get_info(w->memory, &w->info));
     w->parts_images = w->is_fake && w->fake.info.limits.buffer_image_granularity > 1024 &&
-                      !options.contiguous && !is_elastic &&
-                      options.fit.algorithm != QUIRE_FIT_FIRST;
+                      !is_elastic && options.fit.algorithm != QUIRE_FIT_FIRST;
     const quire_hook hook = {.event = see_page, .user = w, .kinds = QUIRE_EVENT_PAGE_MADE};
     CHECK_OK(quire_memory_set_hook(w->memory, &hook));
 }

@@ -40,7 +40,7 @@ def case_setup():
     trace = TRACES / "ncnn-mobilenet_v2.csv"
     cases = {(): ("pages that follow use, from 1 MiB", "fit segregated", "granule 256 B"),
              ("--page-size", "8M", "--fit", "first"): ("pages of 8 MiB", "fit first"),
-             ("--contiguous",): ("one page that grows by",),
+             ("--elastic",): ("one page with chunks of",),
              ("--fit", "linear"): ("pages of 32 MiB", "fit linear")}
     for args, parts in cases.items():
         report = Report(trace, *args)

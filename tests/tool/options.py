@@ -55,7 +55,7 @@ def case_ambiguous():
         yield from refused([command, "--profile"], 2, "--profile requires a value")
         yield from refused([command, "-x"], 2, "unknown option -x;")
         yield from refused([command, "--pro"], 2, "--pro requires a value")
-    for option in ("--contiguous=yes", "--fit-slabs=1", "--json=x", "--help=1"):
+    for option in ("--elastic=yes", "--fit-slabs=1", "--json=x", "--help=1"):
         yield from refused(["replay", "x", option], 2, f"{option.split('=')[0]} takes no value")
     yield from refused(["devices", "--", "--json"], 2, "unexpected argument '--json'")
 

@@ -138,24 +138,24 @@ def case_small_pages():
                 if m["page_size"] != MIB)
 
 
-def case_contiguous():
-    """One page that grows replaces several pages of this size, and holds as much."""
+def case_elastic():
+    """One page of chunks replaces several pages of this size, and holds as much."""
     page = ("--page-size", "1M")
     several = replay(SMALL, *page)
-    one = replay(SMALL, *page, "--contiguous")
+    one = replay(SMALL, *page, "--elastic")
     got = [one[key] for key in ("pages_created", "peak_pages", "failures")]
     if several["peak_pages"] < 2 or got != [1, 1, 0]:
         yield f"{several['peak_pages']} pages, or one: {one}"
     if one["peak_live_bytes"] != several["peak_live_bytes"]:
         yield f"peak_live_bytes: {one['peak_live_bytes']}, not {several['peak_live_bytes']}"
-    yield from succeeds(run("replay", SMALL, "--contiguous"))
-    yield from prints(["replay", "--help"], "one page that grows in place")
+    yield from succeeds(run("replay", SMALL, "--elastic"))
+    yield from prints(["replay", "--help"], "one page with memory in the chunks in use")
 
 
-def case_contiguous_refused():
+def case_elastic_refused():
     for fit in ("buddy", "linear"):
-        yield from fails(run("replay", SMALL, "--contiguous", "--fit", fit), 1,
-                         "^quire: a contiguous memory: the fits buddy and linear")
+        yield from fails(run("replay", SMALL, "--elastic", "--fit", fit), 1,
+                         "^quire: an elastic memory: ")
 
 
 def case_linear():
