@@ -109,12 +109,11 @@ CASE(a_dedicated_request_takes_a_kept_page, (quire_memory_options){0})
     CHECK_EQ(f->fake.calls[FAKE_PAGE_CREATE], 1);
 }
 
-UNIT_PREPARED(existing_pages, a_contiguous_memory_does_not_grow, f)
+UNIT_PREPARED(existing_pages, an_elastic_memory_gets_no_chunk, f)
 {
     fake_offer_growth(&f->fake);
-    fixture_open(f, &(quire_memory_options){.contiguous = true,
-                                            .address_space = 16 * PAGE,
-                                            .pages = {.page_size = PAGE}});
+    fixture_open(f, &(quire_memory_options){
+                        .elastic = true, .address_space = 16 * PAGE, .pages = {.page_size = PAGE}});
     REFUSE(f, .size = 1000);
     ALLOCATE(f, .size = PAGE / 2);
     REFUSE(f, .size = PAGE);

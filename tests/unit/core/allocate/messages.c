@@ -176,7 +176,7 @@ UNIT(messages, an_unavailable_address_range_is_reported_with_its_size)
     quire_memory *memory = NULL;
     quire_allocation none;
     CHECK_OK(quire_host_open(NULL, &device));
-    const quire_memory_options options = {.contiguous = true,
+    const quire_memory_options options = {.elastic = true,
                                           .address_space = UINT64_C(1) << 50,
                                           .fit.granule = UINT64_C(1) << 20,
                                           .pages = {.page_size = UINT64_C(1) << 20}};

@@ -65,10 +65,10 @@ UNIT(shard_growth, only_a_default_memory_may_get_more_shards)
     }
 }
 
-UNIT_PREPARED(shard_growth, a_contiguous_memory_keeps_one_shard, f)
+UNIT_PREPARED(shard_growth, an_elastic_memory_keeps_one_shard, f)
 {
     fake_offer_growth(&f->fake);
-    fixture_open(f, &(quire_memory_options){.contiguous = true});
+    fixture_open(f, &(quire_memory_options){.elastic = true});
     CHECK_EQ(f->memory->max_shards, 1);
 }
 

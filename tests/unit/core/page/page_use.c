@@ -1,6 +1,6 @@
 /*
  * page_use.c - memories with the default page sizes, which follow use: what they reserve, which
- * pages count, and how trims, refusals, shards, preallocation and growing pages fit in.
+ * pages count, and how trims, refusals, shards, preallocation and elastic pages fit in.
  */
 #include "tests/support/fixture.h"
 
@@ -156,35 +156,19 @@ CASE(a_limited_number_of_pages_does_not_limit_the_bytes, .pages.max_pages = 2)
     expect_reserved(f, 64, 2);
 }
 
-UNIT_PREPARED(page_use, a_contiguous_page_grows_by_the_same_sizes, f)
+/* Chunks do not become larger with the memory: each comes when it is needed. */
+UNIT_PREPARED(page_use, an_elastic_page_gets_chunks_of_one_size, f)
 {
+    const uint64_t chunk = 256 * KIB;
     fake_offer_growth(&f->fake);
-    fixture_open(f, &(quire_memory_options){.contiguous = true});
-    uint64_t reserved = 0;
-    for (uint64_t live = 64 * KIB; live <= 200 * MIB; live += 64 * KIB) {
-        uint64_t next = next_page(f);
+    fixture_open(f, &(quire_memory_options){.elastic = true});
+    for (uint64_t live = 64 * KIB; live <= 64 * MIB; live += 64 * KIB) {
         ALLOCATE(f, .size = 64 * KIB);
-        uint64_t now = fixture_stats(f).reserved_bytes;
-        CHECK(now == reserved || now == reserved + next);
-        CHECK(live <= now);
-        reserved = now;
+        CHECK_EQ(fixture_stats(f).reserved_bytes, (live + chunk - 1) / chunk * chunk);
+        CHECK_EQ(next_page(f), chunk);
     }
-    CHECK_EQ(fixture_stats(f).page_count, 1);
-    CHECK(f->fake.calls[FAKE_PAGE_BACK] <= 40);
-}
-
-UNIT_PREPARED(page_use, a_contiguous_page_that_was_cut_counts_with_its_size, f)
-{
-    fake_offer_growth(&f->fake);
-    fixture_open(f, &(quire_memory_options){.contiguous = true});
-    quire_allocation low = ALLOCATE(f, .size = MIB), high = ALLOCATE(f, .size = 120 * MIB);
-    expect_reserved(f, 121, 1);
-    CHECK_EQ(next_page(f), 32 * MIB);
-    CHECK_OK(quire_free(f->memory, high));
-    CHECK_OK(quire_memory_trim(f->memory, 0, NULL));
-    expect_reserved(f, 1, 1);
-    CHECK_EQ(next_page(f), MIB);
-    CHECK_OK(quire_free(f->memory, low));
+    expect_reserved(f, 64, 1);
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_BACK], 64 * MIB / chunk - 1);
 }
 
 /* ---- preallocation -------------------------------------------------------------------------- */
