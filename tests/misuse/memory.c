@@ -131,18 +131,19 @@ static void creation(void)
     }
 }
 
-static void contiguous(void)
+static void elastic(void)
 {
     const uint32_t grows = 0x2, others = 0xd;
-    BAD_MEMORY(UNSUPPORTED, .contiguous = true, .kind.mask = others);
-    BAD_MEMORY(UNSUPPORTED, .contiguous = true, .kind.mask = grows, .shards = 2);
-    BAD_MEMORY(UNSUPPORTED, .contiguous = true, .kind.mask = grows,
-               .fit.algorithm = QUIRE_FIT_BUDDY);
-    BAD_MEMORY(UNSUPPORTED, .contiguous = true, .kind.mask = grows,
-               .fit.algorithm = QUIRE_FIT_LINEAR);
+    BAD_MEMORY(UNSUPPORTED, .elastic = true, .kind.mask = others);
+    BAD_MEMORY(UNSUPPORTED, .elastic = true, .kind.mask = grows, .shards = 2);
+    for (int fit = QUIRE_FIT_SEGREGATED + 1; fit <= QUIRE_FIT_LINEAR; fit++)
+        BAD_MEMORY(UNSUPPORTED, .elastic = true, .kind.mask = grows,
+                   .fit.algorithm = (quire_fit)fit);
+    BAD_MEMORY(INVALID, .elastic = true, .kind.mask = grows, .pages.page_size = 3 * 4096);
+    BAD_MEMORY(INVALID, .elastic = true, .kind.mask = grows, .pages.max_page = 65536);
     BAD_MEMORY(INVALID, .address_space = 1, .kind.mask = grows);
     BAD_MEMORY(INVALID, .address_space = UINT64_MAX);
-    CHECK(bench_memory(&b, &(quire_memory_options){.contiguous = true,
+    CHECK(bench_memory(&b, &(quire_memory_options){.elastic = true,
                                                    .kind.mask = grows,
                                                    .address_space = 65536,
                                                    .pages.page_size = 4096}));
@@ -660,7 +661,7 @@ static void finding(void)
 
 static const misuse_case cases[] = {
     {"creating memories", creation},
-    {"contiguous memories", contiguous},
+    {"elastic memories", elastic},
     {"page policies", policies},
     {"presets", presets},
     {"policies that overflow", overflowing_policies},

@@ -367,8 +367,8 @@ static void begin_memories(void)
                                                  QUIRE_CUDA_TILES};
     for (int i = 0; i < MEMORIES; i++) {
         quire_memory_options options = {.pages = {.page_size = 2 * MIB}};
-        if (i == 3) /* one page that grows and shrinks */
-            options = (quire_memory_options){.contiguous = true, .address_space = 256 * MIB};
+        if (i == 3) /* one page whose chunks come and go */
+            options = (quire_memory_options){.elastic = true, .address_space = 256 * MIB};
         memories[i] = cuda_bench_memory(&b, kinds[i], &options);
         CHECK(memories[i]);
     }

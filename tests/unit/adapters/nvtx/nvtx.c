@@ -256,15 +256,15 @@ UNIT(nvtx, misuse_is_refused)
     end();
 }
 
-UNIT(nvtx, a_contiguous_memory_is_refused)
+UNIT(nvtx, an_elastic_memory_is_refused)
 {
     quire_nvtx *none = (quire_nvtx *)&tool;
-    quire_memory *grows = NULL;
+    quire_memory *elastic = NULL;
     begin(1);
-    CHECK_OK(quire_memory_create(device, &(quire_memory_options){.contiguous = true}, &grows));
-    CHECK_FAILS(quire_nvtx_watch(grows, NULL, &none), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_OK(quire_memory_create(device, &(quire_memory_options){.elastic = true}, &elastic));
+    CHECK_FAILS(quire_nvtx_watch(elastic, NULL, &none), QUIRE_ERROR_UNSUPPORTED);
     CHECK(!none && !tool.domains);
-    CHECK_OK(quire_memory_destroy(&grows));
+    CHECK_OK(quire_memory_destroy(&elastic));
     end();
 }
 

@@ -326,11 +326,11 @@ UNIT(cuda_growth, spans_come_and_go_at_random)
 static quire_result create(cuda_bench *b, uint64_t address_space, quire_memory **memory)
 {
     const quire_memory_options options = {
-        .contiguous = true, .address_space = address_space, .pages.page_size = 2 * MIB};
+        .elastic = true, .address_space = address_space, .pages.page_size = 2 * MIB};
     return quire_memory_create(b->device, &options, memory);
 }
 
-/* A driver that keeps memory, or needs an idle device, makes no contiguous memory. */
+/* A driver that keeps memory, or needs an idle device, makes no elastic memory. */
 UNIT_EACH(cuda_growth, rules_that_a_page_cannot_keep_are_refused_by_name, cuda_bench, b, i, 0, 2,
           (void)b, cuda_bench_end)
 {

@@ -118,9 +118,8 @@ CASE(the_address_is_the_devices_and_the_pointer_the_hosts, .find_by_address = tr
     }
 }
 
-/* An elastic page: both mappings follow its size, and come back with zeros. */
-CASE(a_page_that_grows_and_shrinks_keeps_the_two_apart, .contiguous = true,
-     .address_space = 64 * MIB)
+/* Both mappings of an elastic page get and lose their chunks, which come back with zeros. */
+CASE(an_elastic_page_keeps_the_two_apart, .elastic = true, .address_space = 64 * MIB)
 {
     void *pointer = NULL;
     quire_allocation large;

@@ -334,7 +334,7 @@ CASE(options_that_cannot_be_are_refused_and_change_nothing)
         {{.kind.exact = true}, QUIRE_ERROR_INVALID_ARGUMENT, ".mask alone"},
         {{.kind.mask = 0x80000000}, QUIRE_ERROR_UNSUPPORTED, "no memory kind of device"},
         {{.kind.required = QUIRE_PROTECTED}, QUIRE_ERROR_UNSUPPORTED, "PROTECTED"},
-        {{.contiguous = true, .shards = 2}, QUIRE_ERROR_UNSUPPORTED, ""},
+        {{.elastic = true, .shards = 2}, QUIRE_ERROR_UNSUPPORTED, ""},
         {{.priority = 7.0F}, QUIRE_ERROR_INVALID_ARGUMENT, "priority"},
         {{.unused = {1}}, QUIRE_ERROR_INVALID_ARGUMENT, "unused"},
     };

@@ -120,16 +120,16 @@ UNIT(user_options, a_long_word_is_cut)
 }
 
 /* Pages of the fake cannot grow. */
-CASE(options_that_do_not_suit_a_memory_are_left_out, "contiguous pages.page_size=128K")
+CASE(options_that_do_not_suit_a_memory_are_left_out, "elastic pages.page_size=128K")
 {
     quire_memory *memory = make(s, &(quire_memory_options){.name = "mine"});
     CHECK_STR(s->log.text,
-              "memory 'mine' is made without QUIRE_OPTIONS: a contiguous memory: pages of "
+              "memory 'mine' is made without QUIRE_OPTIONS: an elastic memory: pages of "
               "memory kind 0 of backend fake cannot grow\n");
     CHECK(!memory->address_space && memory->policy.page_size != 2 * PAGE);
 }
 
-CASE(an_error_of_the_program_stays_its_own, "contiguous")
+CASE(an_error_of_the_program_stays_its_own, "elastic")
 {
     CHECK_FAILS(
         quire_memory_create(s->f.device, &(quire_memory_options){.priority = 7}, &s->f.memory),

@@ -78,11 +78,11 @@ CASE(a_memory_that_is_not_host_visible_has_no_maps, DEVICE)
 
 /* ---- pages of other sorts ----------------------------------------------------------------- */
 
-UNIT_PREPARED(page_map, a_page_that_grows_keeps_its_map, f)
+UNIT_PREPARED(page_map, an_elastic_page_keeps_its_map, f)
 {
     fake_offer_growth(&f->fake);
     quire_memory_options options = on_demand_options(COHERENT);
-    options.contiguous = true;
+    options.elastic = true;
     options.address_space = 16 * PAGE_SIZE;
     fixture_open(f, &options);
     quire_allocation a = ALLOCATE(f, .size = PAGE_SIZE / 2, .mapped = true);
