@@ -18,7 +18,9 @@ static const quire_memory_options USUAL = {.name = "other", .pages = {KEPT}},
                                   IN_HEAP_1 = {.kind.required = QUIRE_HOST_VISIBLE,
                                                .kind.mask = 2,
                                                .pages = {KEPT}},
-                                  CONTIGUOUS = {.contiguous = true, .pages.page_size = PAGE};
+                                  ELASTIC = {.elastic = true,
+                                             .address_space = 64 * PAGE,
+                                             .pages.page_size = PAGE};
 
 /* Another memory of the device with `count` pages, all of them empty. */
 static quire_memory *make_other(fixture *f, const quire_memory_options *options, uint32_t count)
@@ -58,7 +60,7 @@ static void finish(fixture *f, quire_memory *other)
 /* A request of a memory beside another one with empty pages. */
 typedef struct row {
     const char *name;
-    bool grows;      /* the backend offers growth */
+    bool grows;      /* the backend offers elastic pages */
     uint64_t budget; /* pages of heap 0 that the backend reports; 0: it reports none */
     quire_memory_options own, other;
     bool fills;          /* the own memory has one page, which is full */
@@ -124,9 +126,9 @@ UNIT(other_memories, they_go_where_they_make_room)
          .request = {.size = 2 * PAGE, .within_budget = true}},
         {"a limit of pages, to which other heaps count", .own = USUAL, .other = IN_HEAP_1,
          .empty = 2, .page_limit = 2, .request = {.size = PAGE}, .left = 1},
-        {"the page of a contiguous memory", .grows = true, .own = USUAL, .other = CONTIGUOUS,
-         .empty = 4, .is_full = true, .request = {.size = PAGE}},
-        {"for a contiguous memory", .grows = true, .own = CONTIGUOUS, .other = USUAL, .fills = true,
+        {"free chunks of an elastic memory", .grows = true, .own = USUAL, .other = ELASTIC,
+         .empty = 4, .is_full = true, .request = {.size = PAGE}, .left = 3},
+        {"for an elastic memory", .grows = true, .own = ELASTIC, .other = USUAL, .fills = true,
          .empty = 3, .is_full = true, .request = {.size = 2 * PAGE}, .left = 1},
     };
     try_rows(rows, sizeof rows / sizeof *rows);
@@ -143,9 +145,9 @@ UNIT(other_memories, they_stay_where_they_cannot_help_or_are_not_needed)
          .other = USUAL, .fills = true, .empty = 2, .request = {.size = PAGE}, .result = many},
         {"a fit with one page", .own = {.fit.algorithm = QUIRE_FIT_LINEAR, .pages = POLICY},
          .other = USUAL, .fills = true, .empty = 2, .request = {.size = PAGE}, .result = many},
-        {"the end of a contiguous memory's addresses", .grows = true,
-         .own = {.contiguous = true, .address_space = PAGE, .pages.page_size = PAGE},
-         .other = USUAL, .fills = true, .empty = 2, .request = {.size = PAGE}, .result = none},
+        {"the end of an elastic memory's addresses", .grows = true,
+         .own = {.elastic = true, .address_space = PAGE, .pages.page_size = PAGE}, .other = USUAL,
+         .fills = true, .empty = 2, .request = {.size = PAGE}, .result = none},
         {"another heap", .own = USUAL, .other = IN_HEAP_1, .fills = true, .heap_limit = 1,
          .empty = 2, .request = {.size = PAGE}, .result = over},
         {"a smaller page serves", .own = {.pages.page_size = 4 * PAGE}, .other = USUAL, .empty = 2,
