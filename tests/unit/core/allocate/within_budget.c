@@ -67,13 +67,13 @@ CASE(every_kind_of_page_follows_it, 1, 0)
     CHECK_EQ(b->fake.calls[FAKE_PAGE_CREATE], 1);
 }
 
-UNIT_PREPARED(within_budget, a_contiguous_memory_does_not_grow_beyond_the_budget, b)
+UNIT_PREPARED(within_budget, an_elastic_memory_gets_no_chunk_beyond_the_budget, b)
 {
     fake_offer_growth(&b->fake);
     fake_offer_budget(&b->fake);
     fake_set_budget(&b->fake, 0, PAGE + PAGE / 2, 0);
     fixture_open(b, &(quire_memory_options){
-                        .contiguous = true, .address_space = 16 * PAGE, .pages = POLICY});
+                        .elastic = true, .address_space = 16 * PAGE, .pages.page_size = PAGE / 4});
     ALLOCATE(b, .size = PAGE, WITHIN);
     ALLOCATE(b, .size = PAGE / 2, WITHIN);
     REFUSE(b, OVER, .size = 1000, WITHIN);

@@ -67,10 +67,10 @@ UNIT(budget_advice, preallocated_pages_may_exceed_the_budget)
     fixture_end(&b);
 }
 
-UNIT(budget_advice, a_contiguous_memory_grows_beyond_the_budget)
+UNIT(budget_advice, an_elastic_memory_gets_chunks_beyond_the_budget)
 {
     const quire_memory_options options = {
-        .contiguous = true, .address_space = 16 * PAGE, .pages = POLICY};
+        .elastic = true, .address_space = 16 * PAGE, .pages.page_size = PAGE / 4};
     for (int is_strict = 0; is_strict < 2; is_strict++) {
         fixture b;
         quire_memory_options one = options;
@@ -91,7 +91,7 @@ UNIT(budget_advice, a_contiguous_memory_grows_beyond_the_budget)
         } else {
             ALLOCATE(&b, .size = 1000);
             CHECK_EQ(over(&b), 1);
-            CHECK_EQ(budget_of(&b, 0).reserved, PAGE + PAGE / 2 + 1024);
+            CHECK_EQ(budget_of(&b, 0).reserved, PAGE + PAGE / 2 + PAGE / 4);
             CHECK_OK(quire_memory_preallocate(b.memory, 4 * PAGE));
             CHECK(over(&b) > 1);
         }
@@ -252,7 +252,7 @@ UNIT_ON(budget_advice, an_event_follows_the_event_of_the_page, fixture, b, make_
     CHECK_EQ(s.events[2].size, 3072);
 }
 
-UNIT_ON(budget_advice, an_event_follows_the_growth_of_a_page, fixture, b, fixture_prepare(b),
+UNIT_ON(budget_advice, an_event_follows_memory_for_an_elastic_page, fixture, b, fixture_prepare(b),
         fixture_end)
 {
     seen s = {.count = 0};
@@ -260,7 +260,7 @@ UNIT_ON(budget_advice, an_event_follows_the_growth_of_a_page, fixture, b, fixtur
     fake_offer_budget(&b->fake);
     fake_set_budget(&b->fake, 0, PAGE, 0);
     fixture_open(b, &(quire_memory_options){
-                        .contiguous = true, .address_space = 16 * PAGE, .pages = POLICY});
+                        .elastic = true, .address_space = 16 * PAGE, .pages.page_size = PAGE / 4});
     CHECK_OK(quire_memory_set_hook(
         b->memory, &(quire_hook){.event = note,
                                  .user = &s,
@@ -270,7 +270,7 @@ UNIT_ON(budget_advice, an_event_follows_the_growth_of_a_page, fixture, b, fixtur
     CHECK_EQ(s.count, 2);
     CHECK_EQ(s.events[0].kind, QUIRE_EVENT_PAGE_RESIZED);
     CHECK_EQ(s.events[1].kind, QUIRE_EVENT_OVER_BUDGET);
-    CHECK_EQ(s.events[1].size, PAGE + 512);
+    CHECK_EQ(s.events[1].size, PAGE + PAGE / 4);
     fake_set_budget(&b->fake, 0, 0, 0);
     ALLOCATE(b, .size = PAGE);
     CHECK_EQ(s.count, 3); /* within the budget again */
