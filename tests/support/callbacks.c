@@ -212,7 +212,7 @@ bool callbacks_progress(void *user, uint64_t done, uint64_t total)
 
 /* ---- running the places --------------------------------------------------------------------- */
 
-static bool can_grow(void)
+static bool can_be_elastic(void)
 {
     quire_device_info info;
     CHECK_OK(quire_device_get_info(callbacks_scene.device, &info));
@@ -221,13 +221,13 @@ static bool can_grow(void)
 
 static void make_memory(const place *p)
 {
-    const bool contiguous = p->flags & CONTIGUOUS;
+    const bool elastic = p->flags & ELASTIC;
     const quire_memory_options options = {
         .name = "tried",
         .kind.mask = UINT32_C(1) << callbacks_scene.subject->kind,
-        .contiguous = contiguous,
-        .address_space = contiguous ? 64 * callbacks_scene.page : 0,
-        .shards = contiguous ? 1 : callbacks_scene.shards,
+        .elastic = elastic,
+        .address_space = elastic ? 64 * callbacks_scene.page : 0,
+        .shards = elastic ? 1 : callbacks_scene.shards,
         .limit = p->limit * callbacks_scene.page,
         .on_out_of_memory = {.callback = help},
         .pages = {.page_size = callbacks_scene.page,
@@ -272,9 +272,9 @@ static void try_device(const callbacks_subject *subject, uint32_t actions, uint3
         (scene){.subject = subject, .page = subject->page, .actions = actions, .shards = shards};
     subject->open((quire_log){.write = write_line, .level = QUIRE_LOG_DEBUG},
                   &callbacks_scene.device);
-    const bool grows = can_grow();
+    const bool grows = can_be_elastic();
     for (const place *p = callbacks_places; p->name; p++)
-        if (!(p->flags & CONTIGUOUS) || (grows && shards == 1))
+        if (!(p->flags & ELASTIC) || (grows && shards == 1))
             try_place(p);
     CHECK_OK(quire_device_destroy(&callbacks_scene.device));
     const uint32_t grown = PAGE_RESIZED | GROWN_LINE, all = (PROGRESS << 1) - 1;

@@ -241,10 +241,10 @@ static void a_destroy_with_live_allocations(void)
         CHECK_OK(quire_record_use(callbacks_scene.memory, used, callbacks_scene.stream));
 }
 
-/* ---- contiguous memories -------------------------------------------------------------------- */
+/* ---- elastic memories ----------------------------------------------------------------------- */
 
-/* An empty dedicated page is released before the shared page grows. */
-static void a_page_grows(void)
+/* An empty dedicated page is released before the shared page gets memory. */
+static void a_page_gets_memory(void)
 {
     quire_allocation a = allocate(callbacks_scene.page);
     release(allocate_dedicated(callbacks_scene.page));
@@ -256,8 +256,8 @@ static void a_page_grows(void)
     release(c);
 }
 
-/* The free end shrinks when a dedicated page finds no room, while that page is being created. */
-static void its_end_shrinks(void)
+/* Free chunks go when a dedicated page finds no room, while that page is being created. */
+static void free_chunks_go(void)
 {
     quire_allocation a = allocate(callbacks_scene.page / 2), b = allocate(4 * callbacks_scene.page);
     release(b);
@@ -267,7 +267,7 @@ static void its_end_shrinks(void)
     release(a);
 }
 
-static void it_cannot_grow(void)
+static void there_is_no_memory_for_it(void)
 {
     quire_allocation a = allocate(callbacks_scene.page);
     release(allocate_dedicated(2 * callbacks_scene.page));
@@ -304,15 +304,16 @@ const place callbacks_places[] = {
     {"a busy destroy", a_busy_destroy, .expected = STILL_HOLDS | DEVICE_BUSY},
     {"a destroy with live allocations", a_destroy_with_live_allocations,
      .expected = LIFE | GONE | FREED},
-    {"a page grows", a_page_grows, CONTIGUOUS, .expected = LIFE | GONE | PAGE_RESIZED | GROWN_LINE},
-    {"its end shrinks", its_end_shrinks, CONTIGUOUS, .limit = 7,
+    {"a page gets memory", a_page_gets_memory, ELASTIC,
+     .expected = LIFE | GONE | PAGE_RESIZED | GROWN_LINE},
+    {"free chunks go", free_chunks_go, ELASTIC, .limit = 7,
      .expected = LIFE | PAGE_RESIZED | GROWN_LINE},
-    {"it cannot grow", it_cannot_grow, CONTIGUOUS, .limit = 4,
+    {"there is no memory for it", there_is_no_memory_for_it, ELASTIC, .limit = 4,
      .expected = LIFE | GONE | REFUSED | NO_MEMORY},
-    {"a contiguous preallocation", preallocations, CONTIGUOUS,
+    {"an elastic preallocation", preallocations, ELASTIC,
      .expected = PAGE_MADE | PAGE_RESIZED | GROWN_LINE},
-    {"a contiguous destroy", a_destroy_with_live_allocations, CONTIGUOUS,
+    {"an elastic destroy", a_destroy_with_live_allocations, ELASTIC,
      .expected = LIFE | GONE | FREED},
-    {"a contiguous trim", trims, CONTIGUOUS, .retained = 1, .expected = LIFE | GONE | PAGE_RESIZED},
+    {"an elastic trim", trims, ELASTIC, .retained = 1, .expected = LIFE | GONE | PAGE_RESIZED},
     {NULL, NULL, .expected = 0},
 };

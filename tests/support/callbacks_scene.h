@@ -65,7 +65,7 @@ bool callbacks_visit_memory(void *user, quire_memory *memory);
 bool callbacks_take_text(void *user, const char *piece, size_t size);
 bool callbacks_progress(void *user, uint64_t done, uint64_t total);
 
-enum { CONTIGUOUS = 1 };
+enum { ELASTIC = 1 };
 
 typedef struct place {
     const char *name;
