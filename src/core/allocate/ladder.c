@@ -354,9 +354,14 @@ static bool can_extend(const climb *c)
     return !c->dedicated && (qi_backing_page(c->shard) || qi_contiguous_page(c->shard));
 }
 
+static uint64_t alignment_of(const climb *c)
+{
+    return c->range.alignment + !c->range.alignment;
+}
+
 static quire_result make_room(climb *c, uint64_t size, qi_resize_result *outcome)
 {
-    const uint64_t alignment = c->range.alignment + !c->range.alignment;
+    const uint64_t alignment = alignment_of(c);
     if (!c->shard->memory->is_elastic)
         return qi_contiguous_grow_for(c->shard, size, alignment, outcome, &c->progress);
     quire_result result = qi_page_check_total(c->shard->memory, size, size);
@@ -458,12 +463,19 @@ static bool wait_for_change(climb *c)
     return qi_page_wait_for_change(c->shard, c->refusal, &c->wait);
 }
 
+static bool lacks_addresses(const climb *c)
+{
+    return can_extend(c) && c->shard->memory->is_elastic &&
+           !qi_backing_has_addresses(c->shard, c->range.size, alignment_of(c));
+}
+
 /* Destroys empty pages of the device's other memories. */
 static bool trim_other_memories(climb *c)
 {
     give_back(c);
-    if (find_needed(c) || !qi_pages_take_from_others(c->shard, c->refusal, c->needed, c->dedicated,
-                                                     &c->trims_of_others))
+    if (lacks_addresses(c) || find_needed(c) ||
+        !qi_pages_take_from_others(c->shard, c->refusal, c->needed, c->dedicated,
+                                   &c->trims_of_others))
         return false;
     c->tried |= QI_TRIED_OTHER_MEMORIES;
     return true;

@@ -162,6 +162,15 @@ static bool take_memory(qi_round *r, bool all)
     return r->held > before;
 }
 
+static void note_budget(qi_page *page, const qi_budget_terms *terms)
+{
+    qi_pages *pages = &page->shard->memory->pages;
+    page->over_budget = terms->has_exceeded;
+    qi_lock_acquire(&pages->lock);
+    pages->stats.pages_over_budget += terms->has_exceeded;
+    qi_lock_release(&pages->lock);
+}
+
 /* Requires no lock. Backs the holes, with new memory for what is not held. */
 static quire_result request(const qi_round *r, qi_page_progress *progress)
 {
@@ -178,7 +187,7 @@ static quire_result request(const qi_round *r, qi_page_progress *progress)
              qi_pages_give_back_empty(memory, UINT64_MAX, &progress->events));
     (void)qi_page_attempt_again(&a, result, progress); /* there is no smaller size */
     if (!result)
-        r->page->over_budget = a.terms.has_exceeded;
+        note_budget(r->page, &a.terms);
     return result;
 }
 
@@ -274,12 +283,16 @@ static quire_result back_window(qi_page *page, const qi_window *window, bool tak
 static quire_result make_window(qi_page *page, qi_window *window, bool takes,
                                 qi_page_progress *progress)
 {
+    quire_memory *memory = page->shard->memory;
     quire_space *space = page->shard->space;
+    if (qi_atomic_load_u32(&memory->is_ending))
+        return qi_fail_text(QUIRE_ERROR_WRONG_STATE, "memory '%s' is being destroyed",
+                            memory->name);
     quire_result result = qi_space_reserve_window(space, window);
     if (result)
         return result;
     page->window = *window;
-    result = qi_addresses_cover(page->shard->memory, page, window->offset, window->size);
+    result = qi_addresses_cover(memory, page, window->offset, window->size);
     if (!result)
         result = back_window(page, window, takes, progress);
     page->window.size = 0;
@@ -359,6 +372,12 @@ uint64_t qi_backing_settle(qi_page *page)
 }
 
 /* ---- room --------------------------------------------------------------------------------- */
+
+bool qi_backing_has_addresses(const qi_shard *shard, uint64_t size, uint64_t alignment)
+{
+    qi_window window;
+    return qi_space_find_window(shard->space, size, alignment, &window);
+}
 
 quire_result qi_backing_make_room(qi_shard *shard, uint64_t size, uint64_t alignment,
                                   qi_resize_result *outcome, qi_page_progress *progress)

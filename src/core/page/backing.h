@@ -70,6 +70,10 @@ QUIRE_MUST_USE quire_result qi_backing_make_room(qi_shard *shard, uint64_t size,
                                                  qi_resize_result *outcome,
                                                  qi_page_progress *progress);
 
+/* Requires the shard's lock. Whether the elastic page has addresses for the request, so that only
+   memory can lack. */
+bool qi_backing_has_addresses(const qi_shard *shard, uint64_t size, uint64_t alignment);
+
 /* Like qi_backing_make_room without a request: backs up to `bytes` of the largest hole, and takes
    no free chunks. */
 QUIRE_MUST_USE quire_result qi_backing_add(qi_shard *shard, uint64_t bytes,
