@@ -48,7 +48,7 @@ static bool end_kernel(const scene *s)
     return !s->kernels || !cuda_driver_wait();
 }
 
-/* Allocates `size` bytes, which makes a page or backs parts of one, and adds the stages to the row. */
+/* Allocates `size` bytes, which makes a page or backs a part, and adds the stages to the row. */
 static bool measure_make(scene *s, uint64_t size, quire_allocation *made, stage_row *row)
 {
     const quire_allocation_options options = {.size = size};
@@ -120,7 +120,7 @@ void measure_pages_of_cuda(memory_bench *b, uint64_t most)
 
 /* ---- growth --------------------------------------------------------------------------------- */
 
-/* A page gets a chunk of `step` bytes, gives it up, and gets it again from the handle that was kept. */
+/* A page gets a chunk of `step` bytes, gives it up, and gets it again from the kept handle. */
 static bool grow_once(scene *s, uint64_t step, stage_row rows[3])
 {
     quire_allocation made;

@@ -158,7 +158,7 @@ static quire_result merge_all(const qi_cuda_elastic *elastic, const qi_cu_access
     for (uint32_t i = 0; i < count; i++)
         if (!merge(list->access, &list->count, &all[i]))
             return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
-                                "a page that grows has at most %u location%s with access",
+                                "an elastic page has at most %u location%s with access",
                                 QUIRE_CUDA_MAX_ACCESSES);
     return QUIRE_SUCCESS;
 }

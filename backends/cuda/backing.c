@@ -233,15 +233,15 @@ static quire_result check(const qi_cuda *cuda, const quire_page_request *request
     if (!qi_cuda_kind_is_elastic(kind))
         return quire_backend_fail(
             QUIRE_ERROR_UNSUPPORTED, 0,
-            "pages of memory kind %u cannot grow: that requires virtual memory "
+            "pages of memory kind %u cannot be elastic: that requires virtual memory "
             "management and pages of any number of handles",
             request->kind);
     if (request->description)
-        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0, "an adopted page cannot grow");
+        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0, "an adopted page cannot be elastic");
     if (request->exportable)
         return quire_backend_fail(
             QUIRE_ERROR_UNSUPPORTED, 0,
-            "a page that grows cannot be exported: an exported page is one handle, "
+            "an elastic page cannot be exported: an exported page is one handle, "
             "which keeps its size");
     return QUIRE_SUCCESS;
 }

@@ -198,8 +198,8 @@ struct qi_cuda {
     qi_cuda_chunk *kept; /* released chunks that further pages reuse */
     uint64_t kept_bytes; /* sum of their sizes, at most settings.kept_bytes in normal operation */
     /*
-     * Objects whose destruction the driver refused half way, or a capture deferred. Creating or
-     * growing a page retries pages and arrays, creating an array retries arrays, destroying a
+     * Objects whose destruction the driver refused half way, or a capture deferred. Creating a page
+     * or giving it memory retries pages and arrays, creating an array retries arrays, destroying a
      * stream retries streams; the destruction of the device retries all for the last time.
      */
     qi_cuda_page *deferred_pages;

@@ -464,8 +464,8 @@ static quire_result check_page(const quire_cuda_multicast *m, uint64_t offset,
 {
     if (page->type != QI_CUDA_PAGE_VIRTUAL || page->elastic || page->chunk_count != 1 || page->host)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
-                       "a page can be bound only if it is device memory of one handle and does "
-                       "not grow");
+                       "a page can be bound only if it is device memory of one handle and not "
+                       "elastic");
     /* an imported page is never kept, and shared already */
     if ((m->types || m->is_imported) && !page->types && !page->chunks->is_never_kept)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,

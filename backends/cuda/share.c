@@ -639,7 +639,7 @@ static quire_result export_dma_buf(qi_cuda *cuda, const qi_cuda_page *page, int 
 {
     if (page->elastic)
         return qi_fail(QUIRE_ERROR_UNSUPPORTED,
-                       "the page cannot be a dma-buf: it grows, and a dma-buf keeps its size");
+                       "the page cannot be a dma-buf: it is elastic, and a dma-buf keeps its size");
     if (!cuda->capabilities.dma_buf || page->host || !page->address ||
         page->type == QI_CUDA_PAGE_BORROWED || page->type == QI_CUDA_PAGE_POOLED ||
         page->type == QI_CUDA_PAGE_OPENED)

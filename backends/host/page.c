@@ -115,7 +115,7 @@ static quire_result make_bits(qi_host_device *device, const quire_page_request *
 {
     if (!qi_host_can_resize(device))
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
-                                  "pages of memfds and of reserved huge pages cannot grow");
+                                  "pages of memfds and of reserved huge pages cannot be elastic");
     page->chunk = request->chunk;
     page->words = (request->max_size / request->chunk + 63) / 64;
     page->backed = qi_host_allocate(&device->host, page->words, sizeof *page->backed);

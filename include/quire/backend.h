@@ -105,7 +105,7 @@ typedef uint64_t quire_backend_features;
 
 /*
  * page_back, page_unback, for the kinds in limits.elastic_kinds. Required if there are such kinds.
- * Without it contiguous memories are UNSUPPORTED.
+ * Without it elastic memories are UNSUPPORTED.
  */
 #define QUIRE_BACKEND_ELASTIC (UINT64_C(1) << 17)
 

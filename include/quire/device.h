@@ -60,7 +60,7 @@ typedef struct quire_kind {
 } quire_kind;
 
 /* What a driver demands of elastic pages: bits of quire_limits.elastic_rules. With one of them
-   contiguous memories are UNSUPPORTED. */
+   elastic memories are UNSUPPORTED. */
 typedef uint32_t quire_elastic_rules;
 /* Memory that a page loses returns to the driver only when the page is destroyed. */
 #define QUIRE_ELASTIC_KEEPS_MEMORY UINT32_C(1)
@@ -84,7 +84,7 @@ typedef struct quire_limits {
     uint64_t buffer_alignment;         /* minimum alignment of a buffer, a power of two */
     uint64_t image_row_alignment;      /* rows of linear images are multiples of it */
     uint64_t elastic_kinds;            /* bit i: pages of kind i can be elastic, as
-                                          quire_memory_options.contiguous needs */
+                                          quire_memory_options.elastic needs */
     uint64_t elastic_granularity;      /* an elastic page gets and returns memory in multiples of
                                           it; a power of two. 0: page_granularity */
     uint64_t max_chunks;               /* parts of its memory that an elastic page gets and returns

@@ -65,7 +65,7 @@ typedef struct quire_memory_stats {
     quire_fragmentation fragmentation;
     uint64_t deferred_bytes; /* part of live_bytes: freed, until a point passes (quire/stream.h) */
     uint64_t deferred_count; /* part of allocation_count: likewise */
-    /* Since creation: pages made, and growths of a contiguous memory's page, that exceeded the
+    /* Since creation: how often a page was made, or an elastic page got memory, beyond the
        budget of the backend. 0 with quire_memory_options.within_budget. */
     uint64_t pages_over_budget;
     uint64_t unused[4];
@@ -135,7 +135,7 @@ typedef uint32_t quire_event_kinds;
 #define QUIRE_EVENT_REFUSED UINT32_C(0x04)   /* a request, for lack of memory, pages or handles */
 #define QUIRE_EVENT_PAGE_MADE UINT32_C(0x08)
 #define QUIRE_EVENT_PAGE_GONE UINT32_C(0x10)    /* released; its number is free afterwards */
-#define QUIRE_EVENT_PAGE_RESIZED UINT32_C(0x20) /* of a contiguous memory, to this size */
+#define QUIRE_EVENT_PAGE_RESIZED UINT32_C(0x20) /* an elastic page got or lost memory: bytes now */
 #define QUIRE_EVENT_SHARDS UINT32_C(0x40) /* the memory has more shards: quire_memory_options */
 /* a page was made or resized although the heap's pages exceed the backend's budget with it; comes
    after the event of the page, with the same number and size */

@@ -77,15 +77,6 @@ typedef struct quire_memory_options {
      */
     quire_kind_request kind;
     /*
-     * The memory has one shared page that grows in place, instead of several pages. Free bytes at
-     * its end are used first, so that no request needs a page of its own. Free bytes at its end are
-     * released where other memories release empty pages. It grows by the size that the policy gives
-     * the next page, or by as little as the request needs. Dedicated pages are created as in other
-     * memories. UNSUPPORTED for kinds whose pages cannot grow (quire_limits.elastic_kinds), with
-     * several shards, and with the fits buddy and linear.
-     */
-    bool contiguous;
-    /*
      * The memory has one shared page that covers a range of addresses, of which the chunks in use
      * have memory. A request that no free range holds gets a place first, which is then given
      * memory: that of free chunks elsewhere in the page, and new memory for the rest. It fails only
@@ -147,13 +138,13 @@ typedef struct quire_memory_options {
      * each other, the number doubles, at most to the number of processors that the process may use
      * and to pages.max_pages. Frees and statistics do not cause this. Existing allocations do not
      * move. The hook gets QUIRE_EVENT_SHARDS. A memory in which only one thread allocates keeps one
-     * shard. So do the fits first and linear, and contiguous memories.
+     * shard. So do the fits first and linear, and elastic memories.
      *
      * 1: one shard always. With one shard, identical requests in the same order give identical
      * placements. With slabs, and while 250,000 ranges or more exist, live and free, statistics,
      * walks and trims influence later placements too; make them at the same places in that order.
      *
-     * Other numbers: that many always. The linear fit and contiguous memories support one shard
+     * Other numbers: that many always. The linear fit and elastic memories support one shard
      * (otherwise UNSUPPORTED).
      *
      * Every shard in use has at least one page. It has 1 MiB by default, so that 16 shards with
@@ -168,10 +159,10 @@ typedef struct quire_memory_options {
        hint: a driver that runs out of device memory evicts pages of lower priority first. Backends
        without priorities ignore it. */
     float priority;
-    /* Bytes of addresses reserved for the page of a contiguous or elastic memory. 0: the size of
-       the heap if it is contiguous; four times that, and at most 2^20 chunks, if it is elastic. If
-       the system cannot reserve them (an address space limit, a sanitizer), the first allocation
-       fails with OUT_OF_DEVICE_MEMORY. INVALID_ARGUMENT for other memories. */
+    /* Bytes of addresses reserved for the page of an elastic memory. 0: four times the size of the
+       heap, and at most 2^20 chunks. If the system cannot reserve them (an address space limit, a
+       sanitizer), the first allocation fails with OUT_OF_DEVICE_MEMORY. INVALID_ARGUMENT for other
+       memories. */
     uint64_t address_space;
     uint64_t unused[4]; /* must be zero */
 } quire_memory_options;
@@ -192,8 +183,8 @@ typedef struct quire_memory_info {
     uint32_t page_count;    /* live pages; 0 in a new memory */
     uint32_t shards;        /* their number now */
     uint64_t limit;         /* maximum bytes of pages; 0: none */
-    uint64_t address_space; /* bytes that the page of a contiguous or elastic memory can have; 0:
-                             the memory is neither */
+    uint64_t address_space; /* bytes that the page of an elastic memory can have; 0: the memory
+                               is not elastic */
     uint64_t unused[4];
 } quire_memory_info;
 

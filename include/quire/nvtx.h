@@ -27,7 +27,7 @@ typedef struct quire_nvtx quire_nvtx;
  * requested, so that an access to bytes added by rounding is out of bounds. The watch replaces the
  * memory's hook and forwards to `next` (copied; NULL: none) the events that `next` wants. It skips
  * pages without an address, and a page for whose record host memory is exhausted.
- * Errors: INVALID_ARGUMENT (a null pointer, unknown events), UNSUPPORTED (a contiguous memory: NVTX
+ * Errors: INVALID_ARGUMENT (a null pointer, unknown events), UNSUPPORTED (an elastic memory: NVTX
  * has no heap that grows), OUT_OF_HOST_MEMORY.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_nvtx_watch(quire_memory *memory, const quire_hook *next,

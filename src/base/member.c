@@ -68,7 +68,6 @@ const qi_member qi_members[QI_MEMBER_COUNT] = {
     {MEMBER(fit.slabs, QI_MEMBER_FLAG), 0, NULL},
     {MEMBER(fit.granule, QI_MEMBER_BYTES), 0, NULL},
     {MEMBER(fit.max_alignment, QI_MEMBER_BYTES), 0, NULL},
-    {MEMBER(contiguous, QI_MEMBER_FLAG), 0, NULL},
     {MEMBER(elastic, QI_MEMBER_FLAG), 0, NULL},
     {MEMBER(shards, QI_MEMBER_NUMBER), 64, NULL},
     {MEMBER(limit, QI_MEMBER_LIMIT), 0, NULL},

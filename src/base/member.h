@@ -31,7 +31,7 @@ typedef struct qi_member {
     const char *const *words; /* ends with NULL */
 } qi_member;
 
-enum { QI_MEMBER_COUNT = 26 };
+enum { QI_MEMBER_COUNT = 25 };
 
 extern const qi_member qi_members[QI_MEMBER_COUNT];
 

@@ -181,9 +181,8 @@ quire_result qi_checked_check(quire_memory *memory);
 void qi_checked_page_made(const struct qi_page *page);
 void qi_checked_page_leaving(const struct qi_page *page);
 
-/* The same for bytes that are added at the end of a page, and bytes that are removed there. */
+/* The same for bytes of an elastic page that get memory. */
 void qi_checked_page_grown(const struct qi_page *page, uint64_t from, uint64_t to);
-void qi_checked_page_cut(const struct qi_page *page, uint64_t to, uint64_t from);
 
 /*
  * In quarantine.c. Verifies all ranges in quarantine. Returns whether a write after a free was
@@ -358,13 +357,6 @@ static inline void qi_checked_page_leaving(const struct qi_page *page)
 }
 
 static inline void qi_checked_page_grown(const struct qi_page *page, uint64_t from, uint64_t to)
-{
-    (void)page;
-    (void)from;
-    (void)to;
-}
-
-static inline void qi_checked_page_cut(const struct qi_page *page, uint64_t to, uint64_t from)
 {
     (void)page;
     (void)from;

@@ -304,9 +304,7 @@ static void write_policy(qi_writer *w, const html_source *s)
 {
     const replay_setup *p = s->setup;
     const qi_bytes_text size = qi_bytes(s->memory->page_size);
-    if (p->memory_choice.options.contiguous)
-        qi_write_format(w, "one page that grows by %s", size.text);
-    else if (p->memory_choice.options.elastic)
+    if (p->memory_choice.options.elastic)
         qi_write_format(w, "one page with chunks of %s", size.text);
     else if (p->memory_choice.preset)
         qi_write_format(w, "page sizes of %s, from %s", p->memory_choice.preset, size.text);

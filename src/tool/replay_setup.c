@@ -19,7 +19,6 @@ static const struct {
     {"fit-slabs", "ranges of up to 4K share slabs"},
     {"fit-granule", "smallest unit"},
     {"fit-max-alignment", "largest alignment (default 2M)"},
-    {"contiguous", "one page that grows in place"},
     {"elastic", "one page with memory in the chunks in use"},
     {"shards", "shards with pages of their own"},
     {"limit", "maximum bytes of pages, or 50% of the heap"},

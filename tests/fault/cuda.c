@@ -432,7 +432,7 @@ static const scenario scenarios[] = {
     {"copies between devices", NULL, FC_DIRTY | FC_LATE, copied_to_peer, QUIRE_CUDA_DEVICE, 0},
     {"pages in chunks that are kept", NULL, FC_DIRTY | ALONE, in_chunks, 0, 0},
     {"pages that come and go", NULL, 0, many_pages, QUIRE_CUDA_DEVICE, 0},
-    {"a page that grows", NULL, FC_DIRTY | FC_LATE | ALONE, growing, 0, 0},
+    {"an elastic page", NULL, FC_DIRTY | FC_LATE | ALONE, growing, 0, 0},
     {"a page of a host node that grows", NULL, FC_DIRTY | ALONE, growing_host_numa, 0, 0},
     {"pages that another device reaches", NULL, ALONE, with_peers, 0, 0},
     {"pages that wait for work", NULL, ALONE, with_waits, 0, 0},

@@ -17,7 +17,6 @@ MEMBERS = {
     "fit.slabs": ("fit-slabs", None, True, {}),
     "fit.granule": ("fit-granule", "1K", KIB, {}),
     "fit.max_alignment": ("fit-max-alignment", "4M", 4 * MIB, {}),
-    "contiguous": ("contiguous", None, True, {}),
     "elastic": ("elastic", None, True, {}),
     "shards": ("shards", "2", 2, {}),
     "limit": ("limit", "1G", 1 << 30, {}),

@@ -48,12 +48,6 @@ struct memory_options : quire_memory_options {
         return *this;
     }
 
-    memory_options &with_contiguous(bool on = true) noexcept
-    {
-        contiguous = on;
-        return *this;
-    }
-
     memory_options &with_elastic(bool on = true) noexcept
     {
         elastic = on;

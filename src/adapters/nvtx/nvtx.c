@@ -229,8 +229,7 @@ quire_result quire_nvtx_watch(quire_memory *memory, const quire_hook *next, quir
     quire_result result = quire_memory_get_info(memory, &info);
     if (!result && info.address_space)
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
-                                  "memory '%s' has a page that grows: NVTX has no such heap",
-                                  info.name);
+                                  "memory '%s' is elastic: NVTX has no heap that grows", info.name);
     if (!result && next)
         result = quire_memory_set_hook(memory, next);
     if (result)

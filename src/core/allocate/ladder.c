@@ -337,7 +337,7 @@ static verdict page_refused(climb *c, quire_result result)
     return qi_is_out_of_pages(result) ? NEXT : REFUSED;
 }
 
-/* Making or growing a page also gives back empty pages and tries smaller ones. */
+/* Making or backing a page also gives back empty pages and tries smaller ones. */
 static void note_progress(climb *c)
 {
     if (c->progress.gave_back_empty)
@@ -351,7 +351,7 @@ enum { MAX_WINDOWS = 2 };
 /* Whether the shared page can get more memory, instead of another page. */
 static bool can_extend(const climb *c)
 {
-    return !c->dedicated && (qi_backing_page(c->shard) || qi_contiguous_page(c->shard));
+    return !c->dedicated && qi_backing_page(c->shard);
 }
 
 static uint64_t alignment_of(const climb *c)
@@ -359,19 +359,10 @@ static uint64_t alignment_of(const climb *c)
     return c->range.alignment + !c->range.alignment;
 }
 
-static quire_result make_room(climb *c, uint64_t size, qi_resize_result *outcome)
-{
-    const uint64_t alignment = alignment_of(c);
-    if (!c->shard->memory->is_elastic)
-        return qi_contiguous_grow_for(c->shard, size, alignment, outcome, &c->progress);
-    quire_result result = qi_page_check_total(c->shard->memory, size, size);
-    return result ? result : qi_backing_make_room(c->shard, size, alignment, outcome, &c->progress);
-}
-
 /*
  * Gives the shared page memory. Several threads may do so in turn: each searches again after
- * another one. A search can miss room that is just large enough; in an elastic page more room than
- * that follows. Returns NO_SPACE if the page serves no such request, which a new page may then.
+ * another one. A search can miss room that is just large enough; more room than that follows.
+ * Returns NO_SPACE if the page serves no such request, which a new page may then.
  */
 static quire_result extend(climb *c)
 {
@@ -381,12 +372,14 @@ static quire_result extend(climb *c)
     give_back(c);
     for (uint32_t windows = 0; result == QUIRE_ERROR_NO_SPACE && outcome != QI_RESIZE_NONE &&
                                windows < MAX_WINDOWS && can_extend(c);) {
-        result = make_room(c, size, &outcome);
+        result = qi_page_check_total(c->shard->memory, size, size);
+        if (!result)
+            result = qi_backing_make_room(c->shard, size, alignment_of(c), &outcome, &c->progress);
         if (!result)
             result = place_in_made(c);
         if (outcome == QI_RESIZE_DONE) {
             windows++;
-            size += c->shard->memory->is_elastic ? c->shard->memory->chunk : 0;
+            size += c->shard->memory->chunk;
         }
     }
     note_progress(c);
@@ -465,8 +458,7 @@ static bool wait_for_change(climb *c)
 
 static bool lacks_addresses(const climb *c)
 {
-    return can_extend(c) && c->shard->memory->is_elastic &&
-           !qi_backing_has_addresses(c->shard, c->range.size, alignment_of(c));
+    return can_extend(c) && !qi_backing_has_addresses(c->shard, c->range.size, alignment_of(c));
 }
 
 /* Destroys empty pages of the device's other memories. */
@@ -542,7 +534,7 @@ static bool search_other_shards(climb *c)
     return is_placed;
 }
 
-/* Makes or grows a page that exceeds the backend's budget, but no limit of the caller. */
+/* Makes or backs a page that exceeds the backend's budget, but no limit of the caller. */
 static verdict exceed_budget(climb *c)
 {
     c->tried |= QI_TRIED_BEYOND_BUDGET;

@@ -183,11 +183,6 @@ void qi_checked_page_grown(const qi_page *page, uint64_t from, uint64_t to)
     qi_debug_pattern_poison(page, (qi_span){from, to});
 }
 
-void qi_checked_page_cut(const qi_page *page, uint64_t to, uint64_t from)
-{
-    qi_debug_pattern_unpoison(page, (qi_span){to, from});
-}
-
 /* ---- verifying ---------------------------------------------------------------------------- */
 
 void qi_checked_await_reader(quire_memory *memory, uint32_t slot)

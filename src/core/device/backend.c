@@ -143,7 +143,7 @@ static quire_result check_page(const quire_device *device, const quire_page_requ
     uint64_t alignment = promised ? promised : request->alignment;
     if (request->max_size && page->size != request->max_size)
         return qi_fail_with(QUIRE_ERROR_BACKEND_FAILURE,
-                            "the backend made a page that may grow to %b where %b were requested",
+                            "the backend made an elastic page of %b where %b were requested",
                             page->size, request->max_size);
     if (page->size < request->size)
         return qi_fail_with(QUIRE_ERROR_BACKEND_FAILURE,

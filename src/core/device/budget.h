@@ -109,7 +109,7 @@ typedef struct qi_budget_terms {
 
 /*
  * What one page takes: one page of the device, and its bytes of the account of its memory and of
- * its heap. If a page grows or shrinks the claim is the difference, in bytes alone.
+ * its heap. If an elastic page gets or loses memory the claim is the difference, in bytes alone.
  */
 typedef struct qi_budget_claim {
     quire_device *device;

@@ -170,23 +170,10 @@ void qi_addresses_leave_page(quire_memory *memory, qi_page *page)
     page->addresses = NULL;
 }
 
-quire_result qi_addresses_grow_page(quire_memory *memory, const qi_page *page, uint64_t size)
-{
-    if (!page->addresses)
-        return QUIRE_SUCCESS;
-    quire_result result = check_granules(memory, page, size);
-    if (result)
-        return result;
-    if (qi_page_addresses_cover(page->addresses, &memory->host, size))
-        return QUIRE_SUCCESS;
-    return qi_addresses_refuse();
-}
-
 quire_result qi_addresses_cover(quire_memory *memory, const qi_page *page, uint64_t offset,
                                 uint64_t size)
 {
-    if (!page->addresses ||
-        qi_page_addresses_cover_chunks(page->addresses, &memory->host, offset, size))
+    if (!page->addresses || qi_page_addresses_cover(page->addresses, &memory->host, offset, size))
         return QUIRE_SUCCESS;
     return qi_addresses_refuse();
 }
@@ -194,7 +181,7 @@ quire_result qi_addresses_cover(quire_memory *memory, const qi_page *page, uint6
 void qi_addresses_uncover(quire_memory *memory, const qi_page *page, uint64_t offset, uint64_t size)
 {
     if (page->addresses)
-        qi_page_addresses_uncover_chunks(page->addresses, &memory->host, offset, size);
+        qi_page_addresses_uncover(page->addresses, &memory->host, offset, size);
 }
 
 /* ---- allocations -------------------------------------------------------------------------- */

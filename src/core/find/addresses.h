@@ -66,11 +66,6 @@ QUIRE_MUST_USE quire_result qi_addresses_enter_page(quire_memory *memory, qi_pag
                                                     uint64_t device);
 void qi_addresses_leave_page(quire_memory *memory, qi_page *page);
 
-/* Requires the shard's lock. The page will have `size` bytes. Fails with OUT_OF_HOST_MEMORY and
-   UNSUPPORTED. */
-QUIRE_MUST_USE quire_result qi_addresses_grow_page(quire_memory *memory, const qi_page *page,
-                                                   uint64_t size);
-
 /* Require the shard's lock. A stretch of an elastic page is to get memory; whole chunks of it,
    which no allocation uses, have lost theirs. Covering fails with OUT_OF_HOST_MEMORY. */
 QUIRE_MUST_USE quire_result qi_addresses_cover(quire_memory *memory, const qi_page *page,

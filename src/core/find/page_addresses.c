@@ -66,36 +66,13 @@ void qi_page_addresses_set_device(qi_page_addresses *page, uint64_t device)
     qi_atomic_store_release_u64(&page->base, device);
 }
 
-/* Doubles the bitmap at least, so that a page that grows in small steps copies it rarely. */
-bool qi_page_addresses_cover(qi_page_addresses *page, qi_host *host, uint64_t size)
-{
-    uint64_t needed = granules_of(page, size), most = granules_of(page, page->size);
-    if (needed <= page->granules)
-        return true;
-    uint64_t wanted = needed < UINT64_C(2) * page->granules ? UINT64_C(2) * page->granules : needed;
-    uint32_t granules = (uint32_t)(wanted < most ? wanted : most);
-    uint64_t *starts = qi_host_allocate(host, qi_bitmap_words(granules), sizeof *starts);
-    if (!starts)
-        return false;
-    qi_lock_acquire(page->lock);
-    for (uint32_t i = 0; (i = qi_bitmap_next(page->starts, page->granules, i)) < page->granules;
-         i++)
-        qi_bitmap_add(starts, granules, i);
-    release_starts(page, host);
-    page->starts = starts;
-    page->granules = granules;
-    qi_lock_release(page->lock);
-    return true;
-}
-
 /* Bytes of a chunk. */
 static uint64_t chunk_of(const qi_page_addresses *page)
 {
     return page->granule << page->chunks.shift;
 }
 
-bool qi_page_addresses_cover_chunks(qi_page_addresses *page, qi_host *host, uint64_t offset,
-                                    uint64_t size)
+bool qi_page_addresses_cover(qi_page_addresses *page, qi_host *host, uint64_t offset, uint64_t size)
 {
     const uint64_t first = offset / chunk_of(page), end = (offset + size - 1) / chunk_of(page) + 1;
     qi_lock_acquire(page->lock);
@@ -104,8 +81,8 @@ bool qi_page_addresses_cover_chunks(qi_page_addresses *page, qi_host *host, uint
     return is_covered;
 }
 
-void qi_page_addresses_uncover_chunks(qi_page_addresses *page, qi_host *host, uint64_t offset,
-                                      uint64_t size)
+void qi_page_addresses_uncover(qi_page_addresses *page, qi_host *host, uint64_t offset,
+                               uint64_t size)
 {
     qi_lock_acquire(page->lock);
     qi_chunk_starts_uncover(&page->chunks, host, offset / chunk_of(page), size / chunk_of(page));

@@ -51,14 +51,12 @@ void qi_page_addresses_release(qi_page_addresses *page, qi_host *host);
 /* Sets the device address of a page that had none. */
 void qi_page_addresses_set_device(qi_page_addresses *page, uint64_t device);
 
-/* Extends the bitmap to a page of `size` bytes. Returns false if host memory is exhausted. */
-QUIRE_MUST_USE bool qi_page_addresses_cover(qi_page_addresses *page, qi_host *host, uint64_t size);
-
-/* The same for chunks of an elastic page: they get memory, or have lost it. */
-QUIRE_MUST_USE bool qi_page_addresses_cover_chunks(qi_page_addresses *page, qi_host *host,
-                                                   uint64_t offset, uint64_t size);
-void qi_page_addresses_uncover_chunks(qi_page_addresses *page, qi_host *host, uint64_t offset,
-                                      uint64_t size);
+/* Chunks of an elastic page are to get memory, or have lost it. Covering returns false if host
+   memory is exhausted. */
+QUIRE_MUST_USE bool qi_page_addresses_cover(qi_page_addresses *page, qi_host *host, uint64_t offset,
+                                            uint64_t size);
+void qi_page_addresses_uncover(qi_page_addresses *page, qi_host *host, uint64_t offset,
+                               uint64_t size);
 
 /* Whether the page can have more than one allocation. */
 static inline bool qi_page_addresses_is_shared(const qi_page_addresses *page)

@@ -107,8 +107,9 @@ static void set_bytes(qi_page *page, uint64_t bytes)
 }
 
 /*
- * Takes the memory beyond the page's end, or destroys the page. The device survives the fork.
- * Calls the table directly, without counting: recount sets the accounts afterwards.
+ * Takes the memory that no allocation of an elastic page uses, or destroys the page. The device
+ * survives the fork. Calls the table directly, without counting: recount sets the accounts
+ * afterwards.
  */
 static void finish_page(quire_memory *memory, qi_page *page)
 {
@@ -116,15 +117,9 @@ static void finish_page(quire_memory *memory, qi_page *page)
     const qi_device_page *native = &page->native;
     if (page->phase == QI_PAGE_LIVE) {
         page->resizing = false;
-        page->cut_from = 0;
         page->to_give = 0;
-        if (page->elastic) {
+        if (page->elastic)
             set_bytes(page, qi_backing_settle(page));
-            return;
-        }
-        const quire_span rest = {native->extent, native->native.size - native->extent};
-        if (rest.size)
-            device->table.page_unback(device->state, &native->native, &rest, 1, false);
         return;
     }
     qi_checked_page_leaving(page);
@@ -171,7 +166,7 @@ static uint64_t count_pages(quire_memory *memory, uint64_t *count)
                           page->phase == QI_PAGE_LEAVING;
         if (!is_counted)
             continue;
-        bytes += page->cut_from ? page->cut_from : page->native.bytes;
+        bytes += page->native.bytes;
         ++*count;
     }
     return bytes;

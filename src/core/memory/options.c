@@ -81,34 +81,15 @@ static const uint64_t DEFAULT_MAX_ALIGNMENT = UINT64_C(2) << 20;
 static const uint64_t DEFAULT_CHUNK = UINT64_C(256) << 10;
 enum { ADDRESSES_PER_BYTE = 4 }; /* so that a page with holes has stretches for large requests */
 
-/* A contiguous memory has one page, which grows and shrinks. */
-static quire_result check_contiguous(const quire_memory_options *options)
-{
-    if (options->contiguous && options->shards > 1)
-        return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
-                            "%u shard%s: a contiguous memory has one page, which cannot be shared "
-                            "out",
-                            options->shards);
-    if (options->contiguous &&
-        (options->fit.algorithm == QUIRE_FIT_BUDDY || options->fit.algorithm == QUIRE_FIT_LINEAR))
-        return qi_fail(QUIRE_ERROR_UNSUPPORTED,
-                       "a contiguous memory: the fits buddy and linear cannot follow a page that "
-                       "grows");
-    if (options->address_space && !options->contiguous && !options->elastic)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_memory_options.address_space is set, and contiguous is not");
-    return QUIRE_SUCCESS;
-}
-
 /* An elastic memory has one page, whose chunks have one size. */
 static quire_result check_elastic(const quire_memory_options *options)
 {
     const quire_page_policy *pages = &options->pages;
+    if (options->address_space && !options->elastic)
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
+                       "quire_memory_options.address_space is set, and elastic is not");
     if (!options->elastic)
         return QUIRE_SUCCESS;
-    if (options->contiguous)
-        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT,
-                       "quire_memory_options.contiguous and elastic are both set");
     if (options->shards > 1)
         return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
                             "%u shard%s: an elastic memory has one page, which cannot be shared "
@@ -135,9 +116,7 @@ static quire_result check_shards(const quire_memory_options *options)
     if (options->shards > QI_MAX_SHARDS)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "%u shard%s: most %u are allowed",
                             options->shards, QI_MAX_SHARDS);
-    quire_result result = check_contiguous(options);
-    if (!result)
-        result = check_elastic(options);
+    quire_result result = check_elastic(options);
     if (result)
         return result;
     if (options->shards > 1 && options->fit.algorithm == QUIRE_FIT_LINEAR)
@@ -203,49 +182,48 @@ static void resolve_chunk(const quire_memory_options *options, uint64_t heap, qu
     if (limits->max_chunks && limits->max_chunks < most)
         most = limits->max_chunks;
     memory->chunk = least;
-    if (memory->is_elastic)
-        qi_raise(&memory->chunk,
-                 options->pages.page_size ? options->pages.page_size : DEFAULT_CHUNK);
-    memory->address_space = options->address_space ? options->address_space : heap;
-    if (memory->is_elastic && !options->address_space) {
+    qi_raise(&memory->chunk, options->pages.page_size ? options->pages.page_size : DEFAULT_CHUNK);
+    memory->address_space = options->address_space;
+    if (!options->address_space) {
         const uint64_t room = most * memory->chunk;
         memory->address_space = heap < room / ADDRESSES_PER_BYTE ? heap * ADDRESSES_PER_BYTE : room;
-        qi_raise(&memory->address_space, heap < room ? heap : room);
     }
     while (memory->chunk <= (memory->address_space - 1) / most)
         memory->chunk *= 2;
 }
 
 /* UNSUPPORTED if the driver demands what would make an elastic page useless. */
-static quire_result check_rules(const char *what, const quire_device_info *info)
+static quire_result check_rules(const quire_device_info *info)
 {
     if (info->limits.elastic_rules & QUIRE_ELASTIC_KEEPS_MEMORY)
-        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                            "%s memory: the driver of backend %s keeps the memory that a page "
-                            "loses until the page is destroyed (QUIRE_ELASTIC_KEEPS_MEMORY)",
-                            what, info->backend);
+        return qi_fail_text(
+            QUIRE_ERROR_UNSUPPORTED,
+            "an elastic memory: the driver of backend %s keeps the memory that a page "
+            "loses until the page is destroyed (QUIRE_ELASTIC_KEEPS_MEMORY)",
+            info->backend);
     if (info->limits.elastic_rules & QUIRE_ELASTIC_NEEDS_IDLE)
-        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                            "%s memory: pages of backend %s get and lose memory only while the "
-                            "device is idle (QUIRE_ELASTIC_NEEDS_IDLE)",
-                            what, info->backend);
+        return qi_fail_text(
+            QUIRE_ERROR_UNSUPPORTED,
+            "an elastic memory: pages of backend %s get and lose memory only while the "
+            "device is idle (QUIRE_ELASTIC_NEEDS_IDLE)",
+            info->backend);
     return QUIRE_SUCCESS;
 }
 
 static quire_result resolve_address_space(const quire_memory_options *options, quire_memory *memory)
 {
     const quire_device_info *info = &memory->device->info;
-    const char *what = options->elastic ? "an elastic" : "a contiguous";
-    if (!options->contiguous && !options->elastic)
+    if (!options->elastic)
         return QUIRE_SUCCESS;
     if (!(info->limits.elastic_kinds >> memory->kind & 1))
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                            "%s memory: pages of memory kind %" PRIu32 " of backend %s cannot grow",
-                            what, memory->kind, info->backend);
-    quire_result result = check_rules(what, info);
+                            "an elastic memory: pages of memory kind %" PRIu32
+                            " of backend %s cannot be elastic",
+                            memory->kind, info->backend);
+    quire_result result = check_rules(info);
     if (result)
         return result;
-    memory->is_elastic = options->elastic;
+    memory->is_elastic = true;
     resolve_chunk(options, info->heaps[info->kinds[memory->kind].heap].size, memory);
     return QUIRE_SUCCESS;
 }
@@ -272,14 +250,14 @@ static quire_result resolve_alignment(const quire_memory_options *options, quire
 
 /*
  * Returns the number of shards that the memory has, or may get if the options leave it open. The
- * fits first and linear and a contiguous memory keep one: their placements are a promise. There are
+ * fits first and linear and an elastic memory keep one: their placements are a promise. There are
  * at most as many as pages: a shard without a page searches the others for every request.
  */
 static uint32_t max_shards_of(const quire_memory_options *options)
 {
     if (options->shards)
         return options->shards;
-    if (options->contiguous || options->elastic || options->fit.algorithm == QUIRE_FIT_FIRST ||
+    if (options->elastic || options->fit.algorithm == QUIRE_FIT_FIRST ||
         options->fit.algorithm == QUIRE_FIT_LINEAR)
         return 1;
     uint32_t most = qi_processor_count(), pages = options->pages.max_pages;
@@ -297,8 +275,8 @@ enum { LARGE_GRANULARITY = 1024 };
  */
 static uint32_t first_shard_of(const quire_device *device, const quire_memory_options *options)
 {
-    return device->info.limits.buffer_image_granularity > LARGE_GRANULARITY &&
-           !options->contiguous && !options->elastic && options->fit.algorithm != QUIRE_FIT_FIRST &&
+    return device->info.limits.buffer_image_granularity > LARGE_GRANULARITY && !options->elastic &&
+           options->fit.algorithm != QUIRE_FIT_FIRST &&
            options->fit.algorithm != QUIRE_FIT_LINEAR && !options->pages.max_pages &&
            max_shards_of(options) < QI_MAX_SHARDS;
 }

@@ -46,7 +46,6 @@ void qi_resize_end(qi_page *page, bool has_changed)
     qi_pages *pages = &page->shard->memory->pages;
     qi_lock_acquire(&pages->lock);
     page->resizing = false;
-    page->cut_from = 0;
     page->to_give = 0;
     pages->changes += has_changed;
     qi_lock_wake_all(&pages->lock);
@@ -61,6 +60,21 @@ qi_page *qi_backing_page(const qi_shard *shard)
     if (!shard->memory->is_elastic || !shard->shared)
         return NULL;
     return qi_shard_tally(shard, 0)->page; /* its only region has the lowest number */
+}
+
+/* The least of: the memory's address space, the largest page of the device, the rest of the
+   line. */
+uint64_t qi_backing_max_size(const qi_shard *shard, uint64_t size, bool dedicated)
+{
+    const quire_memory *memory = shard->memory;
+    const quire_device_info *info = &memory->device->info;
+    if (!memory->address_space || dedicated)
+        return 0;
+    uint64_t max = memory->address_space, line = qi_space_line_left(shard->space);
+    if (info->limits.max_page && max > info->limits.max_page)
+        max = info->limits.max_page;
+    max = qi_align_down(max < line ? max : line, qi_page_unit(memory));
+    return max > size ? max : size;
 }
 
 quire_result qi_backing_refuse_place(const qi_page *page)
@@ -454,7 +468,7 @@ qi_page *qi_backing_shrink(qi_shard *shard, uint64_t bytes, qi_page *leaving)
     qi_page *page = qi_backing_page(shard);
     const uint64_t above = qi_pages_above_floor(&shard->memory->pages);
     const uint64_t free = qi_backing_free(shard), chunk = shard->memory->chunk;
-    if (!bytes || free < chunk)
+    if (!page || !bytes || free < chunk)
         return leaving;
     bytes = bytes < free ? qi_align_down(bytes + chunk - 1, chunk) : free;
     bytes = qi_align_down(bytes < above ? bytes : above, chunk);
@@ -489,6 +503,22 @@ static uint64_t give_chunks(quire_memory *memory, qi_page *page)
         given += taken.bytes;
     } while (taken.count && given < wanted);
     return given;
+}
+
+bool qi_resize_is_giving(const qi_shard *shard)
+{
+    const qi_page *page = qi_backing_page(shard);
+    return page && page->to_give;
+}
+
+uint64_t qi_resize_finish(quire_memory *memory, qi_page *page, qi_page_change *change)
+{
+    uint64_t bytes = give_chunks(memory, page);
+    if (bytes)
+        *change =
+            (qi_page_change){.size = page->native.bytes, .number = page->number, .grown = true};
+    qi_resize_end(page, bytes != 0); /* otherwise a refused request would search again for ever */
+    return bytes;
 }
 
 /* Returns the bytes that were free at all looks of `age` nanoseconds, once these have passed. */
@@ -546,267 +576,4 @@ qi_page *qi_backing_age(qi_shard *shard, qi_page *leaving)
         return give_aged(page, free, keep, age, leaving);
     page->emptied_at = 0;
     return leaving;
-}
-
-/* ---- contiguous memories: the end ------------------------------------------------------------ */
-
-qi_page *qi_contiguous_page(const qi_shard *shard)
-{
-    if (!shard->memory->address_space || shard->memory->is_elastic || !shard->shared)
-        return NULL;
-    return qi_shard_tally(shard, 0)->page; /* its only region has the lowest number */
-}
-
-/* The least of: the memory's address space, the largest page of the device, the rest of the
-   line. */
-uint64_t qi_contiguous_max_size(const qi_shard *shard, uint64_t size, bool dedicated)
-{
-    const quire_memory *memory = shard->memory;
-    const quire_device_info *info = &memory->device->info;
-    if (!memory->address_space || dedicated)
-        return 0;
-    uint64_t max = memory->address_space, line = qi_space_line_left(shard->space);
-    if (info->limits.max_page && max > info->limits.max_page)
-        max = info->limits.max_page;
-    max = qi_align_down(max < line ? max : line, qi_page_unit(memory));
-    return max > size ? max : size;
-}
-
-/* Returns the bytes of the region of a page of `size` bytes. */
-static uint64_t region_size(const qi_page *page, uint64_t size)
-{
-    return qi_align_down(size - page->tally->skipped, page->shard->memory->granule);
-}
-
-/* Requires the shard's lock. The statistics follow the new size, and the list of empty pages, whose
-   sum and minimum change with it. */
-static void set_size(qi_page *page, uint64_t size)
-{
-    qi_pages *pages = &page->shard->memory->pages;
-    quire_memory_stats *stats = &pages->stats;
-    uint64_t from = page->native.bytes;
-    if (!page->tally->allocation_count) {
-        page->shard->empty_pages.bytes += size - from; /* of a smaller size: wraps, as intended */
-        if (size < page->shard->empty_pages.least)
-            page->shard->empty_pages.least = size;
-    }
-    qi_lock_acquire(&pages->lock);
-    page->native.extent = page->native.bytes = size;
-    qi_page_history_change(page, from, size);
-    stats->reserved_bytes += size - from;
-    qi_raise(&stats->peak_reserved_bytes, stats->reserved_bytes);
-    qi_lock_release(&pages->lock);
-}
-
-/* Unmaps the cut end of the page. Returns its bytes. */
-static uint64_t finish_cut(quire_memory *memory, const qi_page *page)
-{
-    const quire_span cut = {page->native.extent, page->cut_from - page->native.extent};
-    qi_device_page_unback(memory->device, &memory->calls, &memory->account, &page->native, &cut, 1,
-                          false);
-    return cut.size;
-}
-
-bool qi_resize_is_giving(const qi_shard *shard)
-{
-    const qi_page *page = qi_backing_page(shard);
-    if (!page)
-        page = qi_contiguous_page(shard);
-    return page && (page->cut_from || page->to_give);
-}
-
-uint64_t qi_resize_finish(quire_memory *memory, qi_page *page, qi_page_change *change)
-{
-    uint64_t bytes = page->elastic ? give_chunks(memory, page) : finish_cut(memory, page);
-    if (bytes)
-        *change =
-            (qi_page_change){.size = page->native.bytes, .number = page->number, .grown = true};
-    qi_resize_end(page, bytes != 0); /* otherwise a refused request would search again for ever */
-    return bytes;
-}
-
-/* ---- contiguous memories: growing ------------------------------------------------------------ */
-
-/* The page is `resizing` during a growth, so that this thread alone moves its end, although it
-   releases the locks for the backend call. */
-
-/* Sets *needed to the page size at which the request fits at the page's end; 0 if it fits now. */
-static quire_result needed_size(const qi_page *page, uint64_t size, uint64_t alignment,
-                                uint64_t *needed)
-{
-    const qi_shard *shard = page->shard;
-    const uint64_t granule = shard->memory->granule, max = page->native.native.size;
-    uint64_t end = page->tally->skipped + region_size(page, page->native.extent), total = 0;
-    uint64_t start = end - qi_space_free_at_end(shard->space, page->region);
-    start +=
-        qi_padding(page->native.native.address + start, alignment > granule ? alignment : granule);
-    *needed = 0;
-    if (qi_align_up_overflows(size, granule, &total) || qi_add_overflows(start, total, &total) ||
-        qi_align_up_overflows(total, qi_page_unit(shard->memory), &total))
-        total = UINT64_MAX;
-    if (total > max)
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                            size > max
-                                ? "%b (%u byte%s) can never fit: the page has %b and can grow to %b"
-                                : "%b (%u byte%s) requested: the page has %b and can grow to %b",
-                            size, size, page->native.extent, max);
-    if (total > page->native.extent)
-        *needed = total;
-    return QUIRE_SUCCESS;
-}
-
-/*
- * Requires the shard's lock. Begins the attempts to grow the page, by the size that the policy says
- * or by as little as `needed`, the size of the page, lacks.
- */
-static qi_page_attempt begin_growth(const qi_page *page, uint64_t needed,
-                                    qi_page_progress *progress)
-{
-    const qi_shard *shard = page->shard;
-    quire_memory *memory = shard->memory;
-    const uint64_t from = page->native.extent, room = page->native.native.size - from;
-    bool is_reduced = false;
-    qi_lock_acquire(&memory->pages.lock);
-    uint64_t by = qi_page_policy_size(shard);
-    by = qi_page_attempt_size(memory, by < room ? by : room, needed - from,
-                              qi_page_max_bytes(shard, progress), &is_reduced);
-    qi_lock_release(&memory->pages.lock);
-    return qi_page_attempt_begin(memory, by, needed - from, is_reduced, progress);
-}
-
-/*
- * Requires no lock. Maps a->size more bytes of the page. If memory is exhausted it gives back all
- * empty pages and tries again, then with a smaller a->size.
- */
-static quire_result map_more(const qi_page *page, qi_page_attempt *a, qi_page_progress *progress)
-{
-    quire_memory *memory = a->memory;
-    quire_result result;
-    do {
-        do {
-            qi_page_attempt_start(a);
-            const quire_span more = {page->native.extent, a->size};
-            result = qi_device_page_back(memory->device, &memory->calls, &memory->account,
-                                         &a->terms, memory->name, &page->native, &more, 1, 0);
-        } while (qi_is_out_of_memory(result) &&
-                 qi_pages_give_back_empty(memory, UINT64_MAX, &progress->events));
-    } while (qi_page_attempt_again(a, result, progress));
-    return result;
-}
-
-/* Requires the shard's lock. The page has `to` bytes. */
-static void grown(qi_page *page, uint64_t to, const qi_budget_terms *terms)
-{
-    qi_pages *pages = &page->shard->memory->pages;
-    qi_checked_page_grown(page, page->native.extent, to);
-    set_size(page, to);
-    page->over_budget = terms->has_exceeded;
-    qi_lock_acquire(&pages->lock);
-    pages->stats.pages_over_budget += terms->has_exceeded;
-    qi_lock_release(&pages->lock);
-}
-
-/*
- * Requires the shard's lock, for a page that is resizing. Releases and reacquires the lock. If the
- * space has no host memory for the larger region, the new part is unmapped again.
- */
-static quire_result grow(qi_page *page, uint64_t needed, qi_page_progress *progress)
-{
-    qi_shard *shard = page->shard;
-    quire_memory *memory = shard->memory;
-    const uint64_t from = page->native.extent;
-    qi_page_attempt a = begin_growth(page, needed, progress);
-    qi_page *leaving = qi_empty_pages_take_oldest(shard, a.size, QI_EMPTY_PAGES_PER_CALL, NULL);
-    progress->gave_back_empty = true;
-    qi_lock_release(&shard->lock);
-    qi_pages_give_back(memory, leaving, &progress->events);
-    quire_result result = map_more(page, &a, progress);
-    const uint64_t to = from + a.size;
-    qi_lock_acquire(&shard->lock);
-    if (result)
-        return result;
-    result = qi_addresses_grow_page(memory, page, to);
-    if (!result)
-        result = qi_space_resize_region(shard->space, page->region, region_size(page, to));
-    if (!result) {
-        grown(page, to, &a.terms);
-        return QUIRE_SUCCESS;
-    }
-    qi_lock_release(&shard->lock);
-    qi_device_page_unback(memory->device, &memory->calls, &memory->account, &page->native,
-                          &(quire_span){from, to - from}, 1, false);
-    qi_lock_acquire(&shard->lock);
-    return result;
-}
-
-quire_result qi_contiguous_grow_for(qi_shard *shard, uint64_t size, uint64_t alignment,
-                                    qi_resize_result *outcome, qi_page_progress *progress)
-{
-    qi_page *page = qi_contiguous_page(shard);
-    uint64_t needed = 0;
-    *outcome = QI_RESIZE_NONE;
-    if (!page)
-        return QUIRE_SUCCESS;
-    if (!qi_resize_begin(page)) {
-        if (qi_transit_is_on())
-            return qi_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                           "a call from inside a backend's function does not wait for the page");
-        qi_resize_await(shard, page);
-        *outcome = QI_RESIZE_AWAITED;
-        return QUIRE_SUCCESS;
-    }
-    quire_result result = needed_size(page, size, alignment, &needed);
-    if (!result && needed) {
-        result = grow(page, needed, progress);
-        *outcome = result ? QI_RESIZE_NONE : QI_RESIZE_DONE;
-        if (!result) {
-            progress->events.made = qi_page_made(page);
-            progress->events.made.grown = true;
-        }
-    }
-    qi_resize_end(page, *outcome == QI_RESIZE_DONE);
-    return result;
-}
-
-quire_result qi_contiguous_grow(qi_shard *shard, qi_resize_result *outcome,
-                                qi_page_progress *progress)
-{
-    const qi_page *page = qi_contiguous_page(shard);
-    uint64_t free = page ? qi_space_free_at_end(shard->space, page->region) : 0;
-    return qi_contiguous_grow_for(shard, free + 1, 1, outcome, progress);
-}
-
-/* ---- contiguous memories: shrinking ---------------------------------------------------------- */
-
-/*
- * Returns how many free bytes at the page's end can be cut: whole units beyond `keep`, without
- * going below the memory's floor. At least one unit of the page stays.
- */
-static uint64_t spare_bytes(const qi_page *page, uint64_t keep)
-{
-    const qi_shard *shard = page->shard;
-    uint64_t unit = qi_page_unit(shard->memory), size = page->native.extent;
-    uint64_t free = qi_space_free_at_end(shard->space, page->region);
-    uint64_t above = qi_pages_above_floor(&shard->memory->pages);
-    uint64_t spare = free > keep ? free - keep : 0;
-    spare = qi_align_down(spare < above ? spare : above, unit);
-    return spare < size ? spare : qi_align_down(size - 1, unit);
-}
-
-qi_page *qi_contiguous_shrink(qi_shard *shard, uint64_t keep, qi_page *leaving)
-{
-    qi_page *page = qi_contiguous_page(shard);
-    if (!page || !qi_resize_begin(page))
-        return leaving;
-    uint64_t spare = spare_bytes(page, keep), from = page->native.extent;
-    if (!spare ||
-        qi_space_resize_region(shard->space, page->region, region_size(page, from - spare))) {
-        qi_resize_end(page, false);
-        return leaving;
-    }
-    qi_checked_page_cut(page, from - spare, from);
-    set_size(page, from - spare);
-    page->cut_from = from;
-    page->next = leaving;
-    return page;
 }

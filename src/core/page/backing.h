@@ -1,6 +1,6 @@
 /*
  * backing.h - the page of an elastic memory: it covers a range of addresses, of which the chunks
- * in use have memory. Also the page of a contiguous memory.
+ * in use have memory.
  *
  * The space knows stretches without memory as holes of its region. A request that no free range
  * holds gets a window of holes and free ranges (qi_window). The window is reserved under the
@@ -44,7 +44,7 @@ uint64_t qi_resize_finish(quire_memory *memory, qi_page *page, qi_page_change *c
 
 /* What a call that did not fail has done. */
 typedef enum qi_resize_result {
-    QI_RESIZE_NONE = 0, /* nothing: there is no page, or the request fits already */
+    QI_RESIZE_NONE = 0, /* nothing */
     QI_RESIZE_AWAITED,  /* another thread has changed the page */
     QI_RESIZE_DONE
 } qi_resize_result;
@@ -53,6 +53,10 @@ typedef enum qi_resize_result {
 
 /* Requires the shard's lock. Returns the page, or NULL if there is none or it is being made. */
 qi_page *qi_backing_page(const qi_shard *shard);
+
+/* Returns the bytes of addresses to reserve for a page that is made with `size` bytes; 0 for a page
+   that is not elastic. */
+uint64_t qi_backing_max_size(const qi_shard *shard, uint64_t size, bool dedicated);
 
 /* The refusal of a page whose address is not a multiple of the granule: its chunks would not begin
    with granules of the region. */
@@ -105,53 +109,5 @@ qi_page *qi_backing_shrink(qi_shard *shard, uint64_t bytes, qi_page *leaving);
  * were free for a second. Called for one free in 16.
  */
 qi_page *qi_backing_age(qi_shard *shard, qi_page *leaving);
-
-/*
- * A contiguous memory has one shared page that grows and shrinks at its end. The backend reserves
- * addresses when the page is made and maps the part in use.
- */
-
-/* ---- contiguous memories: the end ------------------------------------------------------------ */
-
-/* Requires the shard's lock. Returns the page, or NULL if there is none or it is being made. */
-qi_page *qi_contiguous_page(const qi_shard *shard);
-
-/*
- * Returns the bytes of addresses to reserve for a page that is made with `size` bytes; 0 for a page
- * that cannot grow.
- */
-uint64_t qi_contiguous_max_size(const qi_shard *shard, uint64_t size, bool dedicated);
-
-/* ---- contiguous memories: growing ------------------------------------------------------------ */
-
-/*
- * Requires the shard's lock. Releases and reacquires it. Grows the page by what the policy says, or
- * by as little as the request needs at its end if the backend refuses more. Gives back empty
- * dedicated pages first. The caller searches again afterwards: other threads may have taken the new
- * room. Fails as qi_page_make does, with OUT_OF_DEVICE_MEMORY if the reserved addresses end, and
- * if another thread moves the end and this thread has a page in transit. The caller reports the
- * events.
- */
-QUIRE_MUST_USE quire_result qi_contiguous_grow_for(qi_shard *shard, uint64_t size,
-                                                   uint64_t alignment, qi_resize_result *outcome,
-                                                   qi_page_progress *progress);
-
-/* Like qi_contiguous_grow_for without a request: grows by what the policy says. */
-QUIRE_MUST_USE quire_result qi_contiguous_grow(qi_shard *shard, qi_resize_result *outcome,
-                                               qi_page_progress *progress);
-
-/* ---- contiguous memories: shrinking ---------------------------------------------------------- */
-
-/*
- * The shard's lock protects the cut; the end is unmapped without a lock. Invariant: while cut_from
- * of a page is not 0, the page is `resizing`, so that no other thread moves its end.
- */
-
-/*
- * Requires the shard's lock. Cuts the free end of the contiguous page beyond `keep` bytes, down to
- * the memory's floor. Puts the page in front of the list, which the caller gives without a lock to
- * qi_pages_give_back: that unmaps the end. Changes nothing if another thread moves the end.
- */
-qi_page *qi_contiguous_shrink(qi_shard *shard, uint64_t keep, qi_page *leaving);
 
 #endif

@@ -410,17 +410,13 @@ static qi_page *take_highest(quire_memory *memory, uint64_t target, qi_page *lea
     return leaving;
 }
 
-/* Requires the locks of all shards. Cuts the free end of a contiguous page, and free chunks of an
-   elastic page, down to `target` bytes. */
-static qi_page *cut_ends(quire_memory *memory, uint64_t target, qi_page *leaving)
+/* Requires the shards' locks. Takes free chunks of an elastic page, down to `target` bytes. */
+static qi_page *take_chunks(quire_memory *memory, uint64_t target, qi_page *leaving)
 {
+    qi_shard *shard = memory->shards[0]; /* the only one of an elastic memory */
     const uint64_t empty = empty_bytes(memory), keep = target > empty ? target - empty : 0;
-    for (uint32_t i = 0; i < qi_shard_count(memory); i++) {
-        const uint64_t free = qi_backing_free(memory->shards[i]);
-        leaving = qi_contiguous_shrink(memory->shards[i], keep, leaving);
-        leaving = qi_backing_shrink(memory->shards[i], free > keep ? free - keep : 0, leaving);
-    }
-    return leaving;
+    const uint64_t free = qi_backing_free(shard);
+    return qi_backing_shrink(shard, free > keep ? free - keep : 0, leaving);
 }
 
 /* The quarantine is drained first, because its ranges keep pages from being empty. */
@@ -434,7 +430,7 @@ uint64_t qi_memory_trim(quire_memory *memory, uint64_t target)
     for (uint32_t i = 0; i < qi_shard_count(memory); i++)
         leaving = apply_policy(memory->shards[i], QI_EMPTY_PAGES_ALL, leaving);
     leaving = take_highest(memory, target, leaving);
-    leaving = cut_ends(memory, target, leaving);
+    leaving = take_chunks(memory, target, leaving);
     for (uint32_t i = 0; i < qi_shard_count(memory); i++) {
         qi_space_trim(memory->shards[i]->space);
         queues[i] = &memory->shards[i]->queue;
@@ -445,8 +441,8 @@ uint64_t qi_memory_trim(quire_memory *memory, uint64_t target)
 }
 
 /*
- * Page numbers decide the order here as in a trim. If the empty pages are not enough, the free ends
- * of contiguous pages follow. Pages with allocations stay, and no further page is granted.
+ * Page numbers decide the order here as in a trim. If the empty pages are not enough, free chunks
+ * of an elastic page follow. Pages with allocations stay, and no further page is granted.
  */
 void qi_memory_set_limit(quire_memory *memory, uint64_t bytes)
 {
@@ -457,10 +453,8 @@ void qi_memory_set_limit(quire_memory *memory, uint64_t bytes)
     uint64_t empty = empty_bytes(memory), used = qi_account_used(&memory->account);
     uint64_t over = bytes && used > bytes ? used - bytes : 0;
     qi_page *leaving = take_highest(memory, empty > over ? empty - over : 0, NULL);
-    if (over > empty && memory->is_elastic)
+    if (over > empty)
         leaving = qi_backing_shrink(memory->shards[0], over - empty, leaving);
-    else if (over > empty)
-        leaving = cut_ends(memory, 0, leaving);
     qi_shards_release(memory);
     qi_pages_destroy(memory, leaving);
 }
@@ -476,10 +470,8 @@ uint64_t qi_pages_give_back_empty(quire_memory *memory, uint64_t bytes, qi_page_
         uint64_t before = shard->empty_pages.bytes;
         leaving = qi_empty_pages_take_oldest(shard, bytes - taken, 0, leaving);
         taken += before - shard->empty_pages.bytes;
-        if (taken < bytes) {
-            leaving = qi_contiguous_shrink(shard, 0, leaving);
+        if (taken < bytes)
             leaving = qi_backing_shrink(shard, bytes - taken, leaving);
-        }
         qi_lock_release(&shard->lock);
     }
     return qi_pages_give_back(memory, leaving, events);
@@ -489,15 +481,12 @@ uint64_t qi_pages_give_back_empty(quire_memory *memory, uint64_t bytes, qi_page_
 
 /*
  * Requires the shard's lock. Releases and reacquires it. Makes a page of the policy's size, or
- * grows the contiguous page.
+ * backs chunks of the elastic page.
  */
 static quire_result add(qi_shard *shard, qi_page_progress *progress)
 {
-    qi_resize_result outcome;
     if (qi_backing_page(shard))
         return qi_backing_add(shard, qi_pages_below_floor(&shard->memory->pages), progress);
-    if (qi_contiguous_page(shard))
-        return qi_contiguous_grow(shard, &outcome, progress);
     qi_page *page = NULL;
     uint64_t needed = 0;
     quire_result result = qi_page_needed_size(shard, 1, 1, false, &needed);
@@ -617,9 +606,6 @@ static bool is_device_full(const qi_shard *shard, quire_result refusal, uint64_t
                            bool dedicated)
 {
     quire_memory *memory = shard->memory;
-    const qi_page *elastic = dedicated ? NULL : qi_contiguous_page(shard);
-    if (elastic && elastic->native.native.size - elastic->native.bytes < needed)
-        return false;
     if (refusal == QUIRE_ERROR_TOO_MANY_PAGES) {
         uint32_t max = memory->policy.max_pages, max_shared = qi_page_max_shared(shard);
         qi_lock_acquire(&memory->pages.lock);

@@ -430,13 +430,13 @@ static void set_ending(qi_pages *pages, qi_page *page)
 }
 
 /* Takes the memory that pages in the list give, and removes these pages from it: they stay LIVE. */
-static qi_page *end_cuts(quire_memory *memory, qi_page *list, uint64_t *bytes,
-                         qi_page_events *events)
+static qi_page *take_given(quire_memory *memory, qi_page *list, uint64_t *bytes,
+                           qi_page_events *events)
 {
     qi_page **link = &list;
     while (*link) {
         qi_page *page = *link;
-        if (page->cut_from || page->to_give) {
+        if (page->to_give) {
             *link = page->next;
             *bytes += qi_resize_finish(memory, page, &events->cut);
         } else {
@@ -453,7 +453,7 @@ static qi_page *end_cuts(quire_memory *memory, qi_page *list, uint64_t *bytes,
 uint64_t qi_pages_give_back(quire_memory *memory, qi_page *list, qi_page_events *events)
 {
     uint64_t bytes = 0;
-    list = end_cuts(memory, list, &bytes, events);
+    list = take_given(memory, list, &bytes, events);
     if (!list)
         return bytes;
     for (qi_page *page = list; page; page = page->next) {
@@ -540,7 +540,7 @@ static quire_result create(quire_memory *memory, qi_page *page, const qi_page_pl
         .description = tie.native ? NULL : tie.description,
         .priority = memory->priority,
         .extra = memory->extra,
-        .max_size = qi_contiguous_max_size(page->shard, page->wanted, page->dedicated),
+        .max_size = qi_backing_max_size(page->shard, page->wanted, page->dedicated),
         .zero = page->dedicated && progress->zero,
     };
     request.chunk = request.max_size ? qi_page_unit(memory) : 0;
@@ -642,7 +642,6 @@ void qi_page_give_back_before(qi_shard *shard, uint64_t needed, qi_page_events *
     bool others = qi_shard_count(memory) > 1 && (memory->policy.retention_nanoseconds ||
                                                  qi_retention_is_default(&memory->policy));
     qi_page *leaving = qi_empty_pages_take_oldest(shard, needed, QI_EMPTY_PAGES_PER_CALL, NULL);
-    leaving = qi_contiguous_shrink(shard, 0, leaving);
     if (!leaving && !others)
         return;
     qi_lock_release(&shard->lock);

@@ -82,12 +82,12 @@ bool qi_page_enter_shard(qi_page *page, qi_shard *shard, qi_page **leaving);
 
 /*
  * Every function requires that the caller holds no lock. The calling thread owns the pages of a
- * list: they are LEAVING, or contiguous pages whose end was cut (contiguous.h).
+ * list: they are LEAVING, or elastic pages that give memory (backing.h).
  */
 
 /*
- * Destroys the pages of a list, unmaps the cut ends of contiguous pages in it, and adds both to the
- * events. Returns the bytes given back.
+ * Destroys the pages of a list, takes what elastic pages in it give, and adds both to the events.
+ * Returns the bytes given back.
  */
 uint64_t qi_pages_give_back(quire_memory *memory, qi_page *list, qi_page_events *events);
 

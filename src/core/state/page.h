@@ -87,7 +87,6 @@ struct qi_page {
 
     qi_device_page native;  /* constant from LIVE to GONE, except its size, and `host` on demand */
     qi_atomic_u32 map_word; /* with map_on_demand: who uses the map (page/map.h) */
-    uint64_t cut_from;      /* the size before its end was cut, until the end is unmapped; or 0 */
     qi_window window;       /* of an elastic page: reserved while it is backed; size 0: none */
     uint64_t to_give;       /* bytes of free chunks to take from it, until that is done; or 0 */
     uint64_t least_free;    /* of an elastic page: least free bytes since emptied_at */

@@ -93,11 +93,10 @@ class quire_on_out_of_memory(Structure):
 
 class quire_memory_options(Structure):
     _fields_: ClassVar[Fields] = [
-        ("name", c_char_p), ("kind", quire_kind_request), ("contiguous", c_bool), ("elastic", c_bool),
-        ("find_by_address", c_bool), ("map_on_demand", c_bool), ("within_budget", c_bool),
-        ("fit", quire_fit_options), ("shards", c_uint32), ("pages", quire_page_policy), ("clock", quire_clock),
-        ("on_out_of_memory", quire_on_out_of_memory), ("limit", c_uint64), ("priority", c_float),
-        ("address_space", c_uint64), ("unused", c_uint64 * 4)]
+        ("name", c_char_p), ("kind", quire_kind_request), ("elastic", c_bool), ("find_by_address", c_bool),
+        ("map_on_demand", c_bool), ("within_budget", c_bool), ("fit", quire_fit_options), ("shards", c_uint32),
+        ("pages", quire_page_policy), ("clock", quire_clock), ("on_out_of_memory", quire_on_out_of_memory),
+        ("limit", c_uint64), ("priority", c_float), ("address_space", c_uint64), ("unused", c_uint64 * 4)]
 
 
 class quire_memory_info(Structure):

@@ -195,7 +195,7 @@ class Device(_owner.Unique):
                       upload: bool = False, exportable: bool = False, flags: MemoryFlags = MemoryFlags(0),
                       exact: bool = False, kind_mask: int = 0, fit: FitOptions = FitOptions(),
                       pages: PagePolicy = PagePolicy(), shards: int = 0, limit: Union[int, str] = 0,
-                      contiguous: bool = False, elastic: bool = False, address_space: int = 0,
+                      elastic: bool = False, address_space: int = 0,
                       map_on_demand: bool = False, within_budget: bool = False, priority: float = 0.0,
                       on_out_of_memory: Optional[Callable[[OutOfMemory], bool]] = None) -> Memory:
         """Create a memory without pages.
@@ -210,7 +210,7 @@ class Device(_owner.Unique):
         instance("fit", fit, FitOptions, ", such as quire.FitOptions(quire.Fit.BUDDY)")
         instance("pages", pages, PagePolicy, ", such as quire.PagePolicy(page_size=32 << 20)")
         options = tables.quire_memory_options(
-            name=text("name", name), contiguous=contiguous, elastic=elastic, map_on_demand=map_on_demand,
+            name=text("name", name), elastic=elastic, map_on_demand=map_on_demand,
             within_budget=within_budget, shards=number("shards", shards, 32), limit=limit_of(limit), priority=priority,
             address_space=number("address_space", address_space))
         options.kind = tables.quire_kind_request(

@@ -236,7 +236,7 @@ UNIT_ALONE(host_allocator_cache, a_limit_of_addresses_gives_pages)
 {
     quire_memory_info info;
     if (under_valgrind())
-        unit_skip("valgrind has no addresses for the page that grows");
+        unit_skip("valgrind has no addresses for the elastic page");
     host_allocator *a = make((host_allocator_options){0});
     CHECK_OK(quire_memory_get_info(host_allocator_memory(a), &info));
     CHECK(info.address_space > 0);

@@ -46,7 +46,7 @@ UNIT(cuda_growth, what_cannot_grow_is_refused_and_leaves_nothing)
     for (int i = 0; i < 5; i++) {
         quire_page_request request = growing_request(g.b.device, kinds[i], 2 * MIB, 4 * MIB);
         CHECK_FAILS(g.table->page_create(g.cuda, &request, &none), UNSUPPORTED);
-        CHECK_HAS(quire_last_error(), "cannot grow");
+        CHECK_HAS(quire_last_error(), "cannot be elastic");
     }
     quire_page_request request = growing_request(g.b.device, QUIRE_CUDA_DEVICE, 2 * MIB, 4 * MIB);
     request.exportable = true;

@@ -73,28 +73,6 @@ CASE(granules_begin_where_the_address_is_aligned, 4096 + 16, 1000, false)
     CHECK_EQ(before(b, UINT32_MAX), 240 + 512); /* behind the page */
 }
 
-CASE(a_page_that_grows_keeps_its_starts, 4096, 1 << 20, false)
-{
-    b->record->size = 16 << 20; /* as of a page with so many reserved addresses */
-    qi_page_addresses_add(b->record, 256, 1);
-    qi_page_addresses_add(b->record, (1 << 20) - 256, 1);
-    CHECK(qi_page_addresses_cover(b->record, &b->f.memory->host, (1 << 20) + 4096));
-    CHECK_EQ(b->record->granules, 2 * 4096); /* doubled */
-    qi_page_addresses_add(b->record, 1 << 20, 1);
-    CHECK_EQ(before(b, (1 << 20) + 5000), 1 << 20);
-    CHECK_EQ(before(b, (1 << 20) - 1), (1 << 20) - 256);
-    CHECK_EQ(before(b, 5000), 256);
-    test_memory_fail(unit_memory_state(), 1, true);
-    CHECK(!qi_page_addresses_cover(b->record, &b->f.memory->host, 15 << 20));
-    CHECK(qi_page_addresses_cover(b->record, &b->f.memory->host, 2 << 20)); /* covered already */
-    test_memory_fail(unit_memory_state(), 0, false);
-    CHECK(qi_page_addresses_cover(b->record, &b->f.memory->host, 15 << 20));
-    CHECK_EQ(b->record->granules, 15 * 4096);
-    CHECK(qi_page_addresses_cover(b->record, &b->f.memory->host, 16 << 20));
-    CHECK_EQ(b->record->granules, 16 * 4096); /* never beyond the page */
-    CHECK_EQ(before(b, 16 << 20), 1 << 20);
-}
-
 CASE(a_dedicated_page_has_one_start, 4096, 1 << 20, true)
 {
     CHECK(!b->record->starts);

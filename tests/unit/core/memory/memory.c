@@ -181,7 +181,7 @@ CASE(invalid_options_and_options_of_a_later_version_are_refused)
         {{.limit = QUIRE_PERCENT_OF_HEAP(0)}, invalid, "a limit of 0 percent"},
         {{.limit = QUIRE_PERCENT_OF_HEAP(101)}, invalid, "a limit of 101 percent"},
         {{.kind.intent = exported}, unsupported, "backend fake cannot export"},
-        {{.elastic = true, .kind.mask = 0x2}, unsupported, "kind 1 of backend fake cannot grow"},
+        {{.elastic = true, .kind.mask = 0x2}, unsupported, "kind 1 of backend fake cannot be"},
         {{.elastic = true, .shards = 2}, unsupported, "2 shards: an elastic memory"},
         {{.elastic = true, .fit.algorithm = QUIRE_FIT_BUDDY}, unsupported, "buddy"},
         {{.elastic = true, .fit.algorithm = QUIRE_FIT_LINEAR}, unsupported, "linear"},

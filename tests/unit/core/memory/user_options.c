@@ -119,13 +119,13 @@ UNIT(user_options, a_long_word_is_cut)
     CHECK_OK(quire_device_destroy(&s.f.device));
 }
 
-/* Pages of the fake cannot grow. */
+/* This kind of the fake has no elastic pages. */
 CASE(options_that_do_not_suit_a_memory_are_left_out, "elastic pages.page_size=128K")
 {
     quire_memory *memory = make(s, &(quire_memory_options){.name = "mine"});
     CHECK_STR(s->log.text,
               "memory 'mine' is made without QUIRE_OPTIONS: an elastic memory: pages of "
-              "memory kind 0 of backend fake cannot grow\n");
+              "memory kind 0 of backend fake cannot be elastic\n");
     CHECK(!memory->address_space && memory->policy.page_size != 2 * PAGE);
 }
 

@@ -379,7 +379,6 @@ UNIT_PREPARED(backing, what_it_cannot_be_is_refused_by_name, f)
         quire_result code;
         const char *part;
     } refused[] = {
-        {{.contiguous = true}, QUIRE_ERROR_INVALID_ARGUMENT, "contiguous and elastic"},
         {{.shards = 2}, QUIRE_ERROR_UNSUPPORTED, "an elastic memory has one page"},
         {{.fit.algorithm = QUIRE_FIT_FIRST}, QUIRE_ERROR_UNSUPPORTED, "the fit first"},
         {{.fit.algorithm = QUIRE_FIT_BUDDY}, QUIRE_ERROR_UNSUPPORTED, "the fit buddy"},
