@@ -12,7 +12,7 @@
 #include "src/space/segregated/lists.h"
 #include "src/space/segregated/slabs.h"
 
-/* Free ranges that a search for chunks examines, unless it examines all. */
+/* Free ranges that a search for chunks examines; or more, with `all`, until one has a chunk. */
 enum { MAX_EXAMINED = 64 };
 
 /* ---- marks and the list ------------------------------------------------------------------- */
@@ -133,25 +133,52 @@ static uint64_t whole_chunks(const qi_segregated *s, const qi_node *node, uint64
     return *end > begin ? (*end - begin) / s->chunk : 0;
 }
 
-/*
- * Finds a free range with a whole chunk, in the highest class that has one. Examines few ranges,
- * because a range of a class at least twice a chunk always has one.
- */
-static uint32_t find_chunk(const qi_segregated *s, uint32_t limit)
+/* A free range that a search for chunks has found, and how much of it the whole chunks are. */
+typedef struct chunk_find {
+    uint32_t node; /* 0: none */
+    uint64_t whole, size;
+    uint32_t examined;
+} chunk_find;
+
+/* Whether less than a quarter of the range is outside its whole chunks. */
+static bool is_whole(const chunk_find *f)
 {
-    uint64_t end;
+    return f->node && f->size - f->whole < f->size / 4;
+}
+
+/* Whether to examine no further ranges. */
+static bool has_ended(const chunk_find *f, bool all)
+{
+    return is_whole(f) || (f->examined >= MAX_EXAMINED && (f->node || !all));
+}
+
+static void examine_list(const qi_segregated *s, uint32_t list, bool all, chunk_find *f)
+{
+    for (uint32_t i = s->heads[list]; i && !has_ended(f, all); i = s->nodes[i].next) {
+        uint64_t end, size = s->nodes[i].size, whole = whole_chunks(s, &s->nodes[i], &end);
+        whole *= s->chunk;
+        f->examined++;
+        if (whole && (!f->node || whole * f->size > f->whole * size)) {
+            f->node = i;
+            f->whole = whole;
+            f->size = size;
+        }
+    }
+}
+
+/*
+ * Finds a free range with a whole chunk, from the highest class down. What a range has outside its
+ * whole chunks then lies beside a hole and serves small requests only: of the ranges examined, the
+ * one that loses the smallest part to such pieces is taken.
+ */
+static uint32_t find_chunk(const qi_segregated *s, bool all)
+{
+    chunk_find f = {0};
     uint32_t least = qi_class_of_range(s->chunk).index;
     for (uint32_t index = s->list_count >> s->row_shift; index-- > least;)
-        for (uint32_t rest = qi_buckets_of(s, index); rest; rest &= rest - 1) {
-            uint32_t list = (index << s->row_shift) + qi_lowest_bit(rest);
-            for (uint32_t i = s->heads[list]; i; i = s->nodes[i].next) {
-                if (!limit--)
-                    return 0;
-                if (whole_chunks(s, &s->nodes[i], &end))
-                    return i;
-            }
-        }
-    return 0;
+        for (uint32_t rest = qi_buckets_of(s, index); rest && !has_ended(&f, all); rest &= rest - 1)
+            examine_list(s, (index << s->row_shift) + qi_lowest_bit(rest), all, &f);
+    return f.node;
 }
 
 quire_result qi_segregated_take_chunks(quire_space *space, uint64_t max, bool all,
@@ -162,7 +189,7 @@ quire_result qi_segregated_take_chunks(quire_space *space, uint64_t max, bool al
     quire_result result = qi_segregated_reserve(s, 2);
     if (result)
         return result;
-    uint32_t found = find_chunk(s, all ? UINT32_MAX : MAX_EXAMINED);
+    uint32_t found = find_chunk(s, all);
     if (!found)
         return QUIRE_SUCCESS;
     uint64_t end, count = whole_chunks(s, &s->nodes[found], &end);

@@ -126,6 +126,26 @@ UNIT(backing, chunks_are_taken_in_rows_from_the_largest_ranges)
 
 /* ---- beside other parts of the fit ---------------------------------------------------------- */
 
+/* A range of 31 granules, whose only whole chunk leaves 15 of them, is spared for one of 16. */
+UNIT(backing, chunks_are_taken_where_they_leave_the_least)
+{
+    bench b = make_bench((quire_fit_options){0});
+    qi_chunk_run run;
+    CHECK_EQ(back(&b, GRANULES), 0);
+    (void)take(&b, CHUNK - 15);
+    quire_range large = take(&b, 31);
+    (void)take(&b, CHUNK);
+    quire_range whole = take(&b, CHUNK);
+    (void)take(&b, GRANULES - 4 * CHUNK);
+    CHECK_OK(quire_space_free(b.space, large));
+    CHECK_OK(quire_space_free(b.space, whole));
+    CHECK_OK(qi_space_take_chunks(b.space, 1, false, &run));
+    CHECK_EQ(run.offset / GRANULE, 3 * CHUNK);
+    CHECK_OK(qi_space_take_chunks(b.space, 1, false, &run));
+    CHECK_EQ(run.offset / GRANULE, CHUNK);
+    end_bench(&b);
+}
+
 UNIT(backing, an_opened_window_ends_remembered_refusals)
 {
     bench b = make_bench((quire_fit_options){0});
