@@ -254,6 +254,24 @@ static void neighbours_come_and_go(contract_world *w, uint32_t kind)
     kit_end(&e.memory);
 }
 
+static void usage_falls(contract_world *w, uint32_t kind)
+{
+    uint64_t released = 0;
+    if (!is_for(w, kind))
+        return;
+    elastic e = begin(w, kind, 0);
+    allocate(&e, 0, e.chunk / 2);
+    allocate(&e, 1, 4 * e.chunk);
+    const uint64_t usage = budget_of(&e).usage, size = size_of(&e);
+    drop(&e, 1, 2, 1);
+    CHECK_OK(quire_memory_trim(e.memory, 0, &released));
+    CHECK_EQ(size_of(&e), size - released);
+    CHECK(released >= 3 * e.chunk);
+    CHECK(w->subject->is_shared || budget_of(&e).usage < usage);
+    drop(&e, 0, 1, 1);
+    kit_end(&e.memory);
+}
+
 /* Chunks 1, 3 and 5 lose their memory, and a request of five chunks gets them and 2 and 4. */
 static void trim_returns_memory(contract_world *w, uint32_t kind)
 {
@@ -408,6 +426,9 @@ const contract_scenario contract_elastic[] = {
      .of_kind = neighbours_come_and_go,
      .applies = kit_has_growth,
      .is_exact = true},
+    {.name = "memory that a page loses is no longer used",
+     .of_kind = usage_falls,
+     .applies = kit_has_growth},
     {.name = "a trim takes the memory of free chunks, which can have it again",
      .of_kind = trim_returns_memory,
      .applies = kit_has_growth,
