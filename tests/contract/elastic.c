@@ -373,6 +373,20 @@ static void free_chunks_serve_in_a_full_heap(contract_world *w, uint32_t kind)
     const uint32_t count = fill_heap(&e, size);
     CHECK(count > 4);
     expect_free_chunks_to_serve(&e, count, size);
+    kit_end(&e.memory);
+}
+
+static void a_heap_is_full_at_the_same_size(contract_world *w, uint32_t kind)
+{
+    const uint64_t heap = w->info.heaps[w->info.kinds[kind].heap].size;
+    const uint64_t most = w->subject->max_fill ? w->subject->max_fill : 64 * MIB;
+    if (!is_for(w, kind) || heap > most)
+        return;
+    elastic e = begin(w, kind, 4 * heap);
+    const uint64_t size = kit_round_up(heap / 40, e.chunk);
+    const uint32_t count = fill_heap(&e, size);
+    CHECK(count > 4);
+    drop(&e, 0, count, 1);
     CHECK_OK(quire_memory_trim(e.memory, 0, NULL));
     CHECK_EQ(kit_stats(e.memory).reserved_bytes, 0);
     const uint32_t again = fill_heap(&e, size);
@@ -441,6 +455,9 @@ const contract_scenario contract_elastic[] = {
      .of_kind = free_chunks_serve_in_a_full_heap,
      .applies = kit_has_growth,
      .is_exact = true},
+    {.name = "a heap is full at the same size of a page each time",
+     .of_kind = a_heap_is_full_at_the_same_size,
+     .applies = kit_has_growth},
     {.name = "a refusal for lack of addresses changes nothing",
      .of_kind = addresses_end,
      .applies = kit_has_growth,
