@@ -13,7 +13,8 @@ from tap import Tap
 ROOT = pathlib.Path(sys.argv[2])
 SHORT = ("--reps", "1", "--pairs", "500", "--latency", "300", "--without", "VMA, min time",
          "--family", "full-pages", "--family", "threads-mixed*", "--family", "lock*",
-         "--family", "transient-*", "--family", "slow-driver", "--family", "find", "--family", "free-at")
+         "--family", "transient-*", "--family", "slow-driver", "--family", "find", "--family", "free-at",
+         "--family", "chunks")
 # subjects, by how threads share them
 ONE = ("quire", "VMA")
 STREAM = ("quire, on a stream",)
@@ -52,6 +53,9 @@ def other_row_problems(figures):
     for row in figures["transient"]:
         if not row["made"] >= 1 or row["peak_reserved"] < 200 << 20:
             yield str(row)
+    chunks = [row["chunk"] >> 10 for row in figures["chunks"] if row["reps"] and row["move_ns"]["min"] > 0]
+    if chunks != [64, 256, 2048, 8192, 32768]:
+        yield f"rows on chunks: {figures['chunks']}"
     waits = {(row["subject"], row["call"]): row["waited_ms"]["min"] for row in figures["slow_driver"]}
     if {name for name, _ in waits} != names or len(waits) != 2 * len(names):
         yield f"slow driver: {waits}"
