@@ -14,7 +14,7 @@ ROOT = pathlib.Path(sys.argv[2])
 SHORT = ("--reps", "1", "--pairs", "500", "--latency", "300", "--without", "VMA, min time",
          "--family", "full-pages", "--family", "threads-mixed*", "--family", "lock*",
          "--family", "transient-*", "--family", "slow-driver", "--family", "find", "--family", "free-at",
-         "--family", "chunks")
+         "--family", "chunks", "--family", "fill")
 # subjects, by how threads share them
 ONE = ("quire", "VMA")
 STREAM = ("quire, on a stream",)
@@ -56,6 +56,8 @@ def other_row_problems(figures):
     chunks = [row["chunk"] >> 10 for row in figures["chunks"] if row["reps"] and row["move_ns"]["min"] > 0]
     if chunks != [64, 256, 2048, 8192, 32768]:
         yield f"rows on chunks: {figures['chunks']}"
+    if len(figures["fill"]) != 54 or any("failures_per_1000" not in row for row in figures["fill"]):
+        yield f"{len(figures['fill'])} rows on refusals"
     waits = {(row["subject"], row["call"]): row["waited_ms"]["min"] for row in figures["slow_driver"]}
     if {name for name, _ in waits} != names or len(waits) != 2 * len(names):
         yield f"slow driver: {waits}"
