@@ -35,6 +35,18 @@ static void print_counts(const quire_replay_report *o)
            plural(o->left_at_end), qi_bytes(o->left_bytes).text);
 }
 
+/* Of what size the pages are, or the chunks of an elastic memory. */
+static void print_sizes(const memory_choice *choice, uint64_t page_size)
+{
+    const qi_bytes_text size = qi_bytes(page_size);
+    if (choice->options.elastic)
+        printf("elastic, chunks of %s\n\n", size.text);
+    else if (choice->preset)
+        printf("pages %s's, from %s\n\n", choice->preset, size.text);
+    else
+        printf("pages %s %s\n\n", follows_use(&choice->options) ? "by use, from" : "of", size.text);
+}
+
 /* The path comes from the command line and is printed without control characters. */
 static void print_text(const replay_run *r, uint64_t page_size)
 {
@@ -44,13 +56,9 @@ static void print_text(const replay_run *r, uint64_t page_size)
                        : 0;
     print_clean(stdout, "%s", r->setup.path);
     const memory_choice *choice = &r->setup.memory_choice;
-    const char *preset = choice->preset;
-    printf(" on backend %s, fit %s, pages %s%s %s\n\n", backend_of(&r->setup.choice),
-           fit_text(choice->options.fit.algorithm), preset ? preset : "",
-           preset                          ? "'s, from"
-           : follows_use(&choice->options) ? "by use, from"
-                                           : "of",
-           qi_bytes(page_size).text);
+    printf(" on backend %s, fit %s, ", backend_of(&r->setup.choice),
+           fit_text(choice->options.fit.algorithm));
+    print_sizes(choice, page_size);
     print_counts(o);
     printf("  peak requested         %s\n", qi_bytes(o->peak_requested_bytes).text);
     printf("  peak held              %s\n", qi_bytes(o->peak_live_bytes).text);
