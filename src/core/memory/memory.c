@@ -139,6 +139,8 @@ static quire_result create_shards(quire_memory *memory, const quire_memory_optio
     if (!result)
         qi_space_get_stats(memory->shards[0]->space, &stats);
     memory->granule = stats.granule; /* as the space has resolved it */
+    if (memory->is_elastic)
+        qi_raise(&memory->chunk, memory->granule);
     return result;
 }
 

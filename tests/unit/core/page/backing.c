@@ -396,6 +396,21 @@ UNIT_PREPARED(backing, what_it_cannot_be_is_refused_by_name, f)
     }
 }
 
+CASE_WITH(a_chunk_is_at_least_a_granule,
+          &(quire_memory_options){.fit.granule = 4 * CHUNK, .find_by_address = true})
+{
+    quire_memory_info info;
+    quire_allocation found;
+    CHECK_OK(quire_memory_get_info(f->memory, &info));
+    CHECK_EQ(info.page_size, 4 * CHUNK);
+    ALLOCATE(f, .size = CHUNK);
+    quire_allocation made = ALLOCATE(f, .size = 5 * CHUNK);
+    CHECK_EQ(stats_of(f).reserved_bytes, (4 + 8) * CHUNK);
+    CHECK_OK(quire_memory_find(f->memory, fixture_info(f, made).address, &found));
+    CHECK_EQ(found.id, made.id);
+    CHECK_OK(quire_memory_check(f->memory));
+}
+
 UNIT_PREPARED(backing, kinds_that_cannot_be_elastic_are_refused, f)
 {
     fixture_open(f, NULL);
