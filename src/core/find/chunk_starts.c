@@ -4,8 +4,6 @@
  */
 #include "src/core/find/chunk_starts.h"
 
-#include <string.h>
-
 #include "src/base/bitmap.h"
 
 static uint32_t granules_of(const qi_chunk_starts *starts)
@@ -18,12 +16,10 @@ static void release_bitmap(const qi_chunk_starts *starts, qi_host *host, uint64_
     qi_host_release(host, bitmap, qi_bitmap_words(granules_of(starts)), sizeof *bitmap);
 }
 
-static void release_arrays(const qi_chunk_starts *starts, qi_host *host)
+static void release_used(const qi_chunk_starts *starts, qi_host *host)
 {
-    if (!starts->room)
-        return;
-    qi_host_release(host, starts->bitmaps, starts->room, sizeof *starts->bitmaps);
-    qi_host_release(host, starts->used, qi_bitmap_words(starts->room), sizeof *starts->used);
+    if (starts->used)
+        qi_host_release(host, starts->used, qi_bitmap_words(starts->room), sizeof *starts->used);
 }
 
 void qi_chunk_starts_release(qi_chunk_starts *starts, qi_host *host)
@@ -31,32 +27,31 @@ void qi_chunk_starts_release(qi_chunk_starts *starts, qi_host *host)
     for (uint32_t i = 0; i < starts->room; i++)
         if (starts->bitmaps[i])
             release_bitmap(starts, host, starts->bitmaps[i]);
-    release_arrays(starts, host);
+    qi_host_release(host, starts->bitmaps, starts->room, sizeof *starts->bitmaps);
+    release_used(starts, host);
     starts->room = 0;
 }
 
 /* Makes room for chunks below `end`. */
 static bool make_room(qi_chunk_starts *starts, qi_host *host, uint64_t end)
 {
-    qi_chunk_starts larger = *starts;
     if (end <= starts->room)
         return true;
+    qi_chunk_starts larger = *starts;
     larger.room = 2 * starts->room > end ? 2 * starts->room : (uint32_t)end;
-    larger.bitmaps = qi_host_allocate(host, larger.room, sizeof *larger.bitmaps);
     larger.used = qi_host_allocate(host, qi_bitmap_words(larger.room), sizeof *larger.used);
-    if (!larger.bitmaps || !larger.used) {
-        if (larger.bitmaps)
-            qi_host_release(host, larger.bitmaps, larger.room, sizeof *larger.bitmaps);
-        if (larger.used)
-            qi_host_release(host, larger.used, qi_bitmap_words(larger.room), sizeof *larger.used);
+    if (!larger.used)
+        return false;
+    larger.bitmaps =
+        qi_host_resize(host, starts->bitmaps, starts->room, larger.room, sizeof *larger.bitmaps);
+    if (!larger.bitmaps) {
+        release_used(&larger, host);
         return false;
     }
-    if (starts->room)
-        memcpy(larger.bitmaps, starts->bitmaps, starts->room * sizeof *larger.bitmaps);
-    for (uint32_t i = 0; starts->room && i < starts->room; i++)
+    for (uint32_t i = 0; i < starts->room; i++)
         if (qi_bitmap_has(starts->used, i))
             qi_bitmap_add(larger.used, larger.room, i);
-    release_arrays(starts, host);
+    release_used(starts, host);
     *starts = larger;
     return true;
 }
