@@ -362,14 +362,25 @@ static uint32_t fill_heap(elastic *e, uint64_t size)
     check_failed(__FILE__, __LINE__, "%d allocations and no end", MAX_COUNT);
 }
 
-static void free_chunks_serve_in_a_full_heap(contract_world *w, uint32_t kind)
+/* A page with more addresses than a small heap has bytes. *size: that of allocations to fill it.
+   Returns false if the heap is too large, or the kind is not elastic. */
+static bool begin_in_heap(const contract_world *w, uint32_t kind, elastic *e, uint64_t *size)
 {
     const uint64_t heap = w->info.heaps[w->info.kinds[kind].heap].size;
     const uint64_t most = w->subject->max_fill ? w->subject->max_fill : 64 * MIB;
     if (!is_for(w, kind) || heap > most)
+        return false;
+    *e = begin(w, kind, 4 * heap);
+    *size = kit_round_up(heap / 40, e->chunk);
+    return true;
+}
+
+static void free_chunks_serve_in_a_full_heap(contract_world *w, uint32_t kind)
+{
+    elastic e;
+    uint64_t size = 0;
+    if (!begin_in_heap(w, kind, &e, &size))
         return;
-    elastic e = begin(w, kind, 4 * heap);
-    const uint64_t size = kit_round_up(heap / 40, e.chunk);
     const uint32_t count = fill_heap(&e, size);
     CHECK(count > 4);
     expect_free_chunks_to_serve(&e, count, size);
@@ -378,12 +389,10 @@ static void free_chunks_serve_in_a_full_heap(contract_world *w, uint32_t kind)
 
 static void a_heap_is_full_at_the_same_size(contract_world *w, uint32_t kind)
 {
-    const uint64_t heap = w->info.heaps[w->info.kinds[kind].heap].size;
-    const uint64_t most = w->subject->max_fill ? w->subject->max_fill : 64 * MIB;
-    if (!is_for(w, kind) || heap > most)
+    elastic e;
+    uint64_t size = 0;
+    if (!begin_in_heap(w, kind, &e, &size))
         return;
-    elastic e = begin(w, kind, 4 * heap);
-    const uint64_t size = kit_round_up(heap / 40, e.chunk);
     const uint32_t count = fill_heap(&e, size);
     CHECK(count > 4);
     drop(&e, 0, count, 1);
