@@ -84,12 +84,12 @@ typedef struct quire_memory_options {
      * offsets and pointers of allocations do not change. pages.page_size is the size of a chunk, a
      * power of two; 0: 256 KiB or the granularity of elastic pages, if that is larger. A chunk is
      * larger if the granule is, or if the addresses have more than 2^20 of them or than
-     * quire_limits.max_chunks. Of the other fields of `pages`, those that say how large pages are must be 0. Dedicated pages are created
-     * as in other memories. Retention keeps free bytes instead of empty pages: by default those
-     * leave that were free for a second, beyond a tenth of the memory; within retained_empty_bytes
-     * new memory comes before that of free chunks. UNSUPPORTED for kinds whose pages cannot be
-     * elastic (quire_limits.elastic_kinds), with several shards, and with other fits than
-     * segregated.
+     * quire_limits.max_chunks. Of the other fields of `pages`, those that say how large pages are
+     * must be 0. Dedicated pages are created as in other memories. Retention keeps free bytes
+     * instead of empty pages: by default those leave that were free for a second, beyond a tenth of
+     * the memory; within retained_empty_bytes new memory comes before that of free chunks.
+     * UNSUPPORTED for kinds whose pages cannot be elastic (quire_limits.elastic_kinds), with
+     * several shards, and with other fits than segregated.
      */
     bool elastic;
     /*

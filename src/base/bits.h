@@ -59,6 +59,12 @@ static inline uint64_t qi_align_down(uint64_t value, uint64_t alignment)
     return value & ~(alignment - 1);
 }
 
+/* Requires that the result fits. */
+static inline uint64_t qi_align_up(uint64_t value, uint64_t alignment)
+{
+    return value + qi_padding(value, alignment);
+}
+
 /* value rounded up to a multiple of alignment, a power of two. */
 static inline bool qi_align_up_overflows(uint64_t value, uint64_t alignment, uint64_t *aligned)
 {

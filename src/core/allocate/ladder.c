@@ -97,12 +97,17 @@ static quire_result place(climb *c, uint32_t flags)
     return result;
 }
 
+static uint64_t alignment_of(const climb *c)
+{
+    return c->range.alignment + !c->range.alignment;
+}
+
 /* Whether a full search of the shard has found no range for such a request, and nothing was freed
    since: a search would find nothing either. */
 static bool is_hopeless(const climb *c)
 {
     const quire_space *space = c->shard->space;
-    uint64_t alignment = c->range.alignment + !c->range.alignment;
+    uint64_t alignment = alignment_of(c);
     return alignment <= space->max_alignment &&
            qi_refusals_cover(&space->refusals, c->range.size, alignment, false);
 }
@@ -352,11 +357,6 @@ enum { MAX_WINDOWS = 2 };
 static bool can_extend(const climb *c)
 {
     return !c->dedicated && qi_backing_page(c->shard);
-}
-
-static uint64_t alignment_of(const climb *c)
-{
-    return c->range.alignment + !c->range.alignment;
 }
 
 /*

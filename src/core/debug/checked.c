@@ -170,12 +170,12 @@ void qi_checked_placed(quire_memory *memory, uint32_t slot, bool zero)
 
 void qi_checked_page_made(const qi_page *page)
 {
-    qi_debug_pattern_poison(page, (qi_span){0, page->native.extent});
+    qi_debug_pattern_poison(page, (qi_span){0, page->native.native.size});
 }
 
 void qi_checked_page_leaving(const qi_page *page)
 {
-    qi_debug_pattern_unpoison(page, (qi_span){0, page->native.extent});
+    qi_debug_pattern_unpoison(page, (qi_span){0, page->native.native.size});
 }
 
 void qi_checked_page_grown(const qi_page *page, uint64_t from, uint64_t to)

@@ -211,7 +211,6 @@ static quire_result create_and_map(qi_budget_claim *claim, qi_calls *calls,
     if (result)
         return result;
     page->bytes = request->max_size ? request->size : page->native.size;
-    page->extent = page->bytes;
     if (page->bytes > request->size)
         result = qi_budget_claim_more(claim, page->bytes - request->size);
     page->host = NULL;

@@ -179,9 +179,8 @@ QUIRE_MUST_USE quire_result qi_device_heap_budget(quire_device *device, uint32_t
 
 /* A page, mapped if its kind is host-visible, unless it is mapped on demand. */
 typedef struct qi_device_page {
-    quire_native_page native;
-    uint64_t extent; /* offsets below it are valid; those of an elastic page are its addresses */
-    uint64_t bytes;  /* that the page has, and that count: the extent, unless it is elastic */
+    quire_native_page native; /* offsets below native.size are valid */
+    uint64_t bytes; /* that the page has, and that count: native.size, unless it is elastic */
     uint32_t kind;
     bool on_demand; /* qi_device_page_create does not map it; set before */
     void *host;     /* NULL while the page is not mapped */

@@ -133,7 +133,7 @@ quire_result qi_addresses_enter_page(quire_memory *memory, qi_page *page, uint64
     qi_addresses *a = memory->addresses;
     if (!a)
         return QUIRE_SUCCESS;
-    quire_result result = check_granules(memory, page, page->native.extent);
+    quire_result result = check_granules(memory, page, page->native.native.size);
     if (result)
         return result;
     qi_page_addresses *made = qi_page_addresses_create(memory, page, device);

@@ -20,7 +20,7 @@ qi_page_addresses *qi_page_addresses_create(quire_memory *memory, const qi_page 
     qi_page_addresses *p = qi_host_allocate(host, 1, sizeof *p);
     if (!p)
         return NULL;
-    p->size = native->native.size > native->extent ? native->native.size : native->extent;
+    p->size = native->native.size;
     p->addresses[QI_ADDRESS_OF_DEVICE] = device;
     p->addresses[QI_ADDRESS_OF_HOST] = native->on_demand ? 0 : (uintptr_t)native->host;
     qi_atomic_init_u64(&p->base, device ? device : p->addresses[QI_ADDRESS_OF_HOST]);
@@ -36,7 +36,7 @@ qi_page_addresses *qi_page_addresses_create(quire_memory *memory, const qi_page 
         qi_page_addresses_release(p, host);
         return NULL;
     }
-    p->granules = (uint32_t)granules_of(p, native->extent);
+    p->granules = (uint32_t)granules_of(p, p->size);
     p->starts = qi_host_allocate(host, qi_bitmap_words(p->granules), sizeof *p->starts);
     if (p->starts)
         return p;

@@ -97,15 +97,6 @@ static qi_page *settle_page(quire_memory *memory, qi_page *page, qi_page *list)
     return page;
 }
 
-/* The page has other bytes than its record says. */
-static void set_bytes(qi_page *page, uint64_t bytes)
-{
-    qi_pages *pages = &page->shard->memory->pages;
-    qi_page_history_change(page, page->native.bytes, bytes);
-    pages->stats.reserved_bytes += bytes - page->native.bytes;
-    page->native.bytes = bytes;
-}
-
 /*
  * Takes the memory that no allocation of an elastic page uses, or destroys the page. The device
  * survives the fork. Calls the table directly, without counting: recount sets the accounts
@@ -119,7 +110,7 @@ static void finish_page(quire_memory *memory, qi_page *page)
         page->resizing = false;
         page->to_give = 0;
         if (page->elastic)
-            set_bytes(page, qi_backing_settle(page));
+            qi_backing_settle(page);
         return;
     }
     qi_checked_page_leaving(page);

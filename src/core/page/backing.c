@@ -64,17 +64,17 @@ qi_page *qi_backing_page(const qi_shard *shard)
 
 /* The least of: the memory's address space, the largest page of the device, the rest of the
    line. */
-uint64_t qi_backing_max_size(const qi_shard *shard, uint64_t size, bool dedicated)
+uint64_t qi_backing_max_size(const qi_page *page)
 {
-    const quire_memory *memory = shard->memory;
+    const quire_memory *memory = page->shard->memory;
     const quire_device_info *info = &memory->device->info;
-    if (!memory->address_space || dedicated)
+    if (!page->elastic)
         return 0;
-    uint64_t max = memory->address_space, line = qi_space_line_left(shard->space);
+    uint64_t max = memory->address_space, line = qi_space_line_left(page->shard->space);
     if (info->limits.max_page && max > info->limits.max_page)
         max = info->limits.max_page;
     max = qi_align_down(max < line ? max : line, qi_page_unit(memory));
-    return max > size ? max : size;
+    return max > page->wanted ? max : page->wanted;
 }
 
 quire_result qi_backing_refuse_place(const qi_page *page)
@@ -85,17 +85,23 @@ quire_result qi_backing_refuse_place(const qi_page *page)
                         page->native.native.address, page->shard->memory->granule);
 }
 
-/* Requires the shard's lock. The statistics follow the bytes of the page. */
+/* Requires the locks of the shard and of the pages, but for the child of a fork. The statistics
+   follow. */
+static void set_bytes(qi_page *page, uint64_t bytes)
+{
+    quire_memory_stats *stats = &page->shard->memory->pages.stats;
+    qi_page_history_change(page, page->native.bytes, bytes);
+    stats->reserved_bytes += bytes - page->native.bytes;
+    qi_raise(&stats->peak_reserved_bytes, stats->reserved_bytes);
+    page->native.bytes = bytes;
+}
+
+/* Requires the shard's lock. */
 static void change_bytes(qi_page *page, uint64_t more, uint64_t less)
 {
     qi_pages *pages = &page->shard->memory->pages;
-    quire_memory_stats *stats = &pages->stats;
-    const uint64_t from = page->native.bytes, to = from + more - less;
     qi_lock_acquire(&pages->lock);
-    page->native.bytes = to;
-    qi_page_history_change(page, from, to);
-    stats->reserved_bytes += to - from;
-    qi_raise(&stats->peak_reserved_bytes, stats->reserved_bytes);
+    set_bytes(page, page->native.bytes + more - less);
     qi_lock_release(&pages->lock);
 }
 
@@ -146,6 +152,14 @@ static void take_free(const qi_page *page, uint64_t bytes, bool all, span_list *
     }
 }
 
+/* Requires no lock. Takes the memory of the spans; `holds` keeps its claim. */
+static void unback(const qi_page *page, const span_list *list, bool holds)
+{
+    quire_memory *memory = page->shard->memory;
+    qi_device_page_unback(memory->device, &memory->calls, &memory->account, &page->native,
+                          list->spans, list->count, holds);
+}
+
 /* What a round backs, and what it has for that. */
 typedef struct qi_round {
     qi_page *page;
@@ -160,7 +174,6 @@ typedef struct qi_round {
 static bool take_memory(qi_round *r, bool all)
 {
     qi_shard *shard = r->page->shard;
-    quire_memory *memory = shard->memory;
     const uint64_t before = r->held;
     span_list taken = {.count = 1};
     while (r->held < r->holes.bytes && taken.count) {
@@ -169,8 +182,7 @@ static bool take_memory(qi_round *r, bool all)
             break;
         r->held += taken.bytes;
         qi_lock_release(&shard->lock);
-        qi_device_page_unback(memory->device, &memory->calls, &memory->account, &r->page->native,
-                              taken.spans, taken.count, true);
+        unback(r->page, &taken, true);
         qi_lock_acquire(&shard->lock);
     }
     return r->held > before;
@@ -265,14 +277,12 @@ static quire_result back_holes(qi_round *r, bool takes, qi_page_progress *progre
 static void unback_before(qi_page *page, const qi_window *window, uint64_t end)
 {
     qi_shard *shard = page->shard;
-    quire_memory *memory = shard->memory;
     qi_chunk_run at = {0};
     span_list done;
     while (list_holes(shard->space, window, &at, &done) && done.spans[0].offset < end) {
         change_bytes(page, 0, done.bytes);
         qi_lock_release(&shard->lock);
-        qi_device_page_unback(memory->device, &memory->calls, &memory->account, &page->native,
-                              done.spans, done.count, false);
+        unback(page, &done, false);
         qi_lock_acquire(&shard->lock);
     }
 }
@@ -316,7 +326,7 @@ static quire_result make_window(qi_page *page, qi_window *window, bool takes,
     }
     qi_space_open_window(space, window);
     progress->events.made = qi_page_made(page);
-    progress->events.made.grown = true;
+    progress->events.made.resized = true;
     return QUIRE_SUCCESS;
 }
 
@@ -328,16 +338,14 @@ static quire_result make_window(qi_page *page, qi_window *window, bool takes,
 static void restore_promise(qi_page *page, qi_page_progress *progress)
 {
     quire_memory *memory = page->shard->memory;
-    const uint64_t chunk = memory->chunk;
     qi_page_progress own = *progress; /* the request's own says why it was refused */
     quire_result result = QUIRE_SUCCESS;
     qi_window window;
     qi_error error;
     qi_error_save(&error);
     while (!result) {
-        const uint64_t missing = qi_pages_below_floor(&memory->pages);
-        if (!missing || !qi_space_find_hole(page->shard->space,
-                                            qi_align_down(missing + chunk - 1, chunk), &window))
+        const uint64_t missing = qi_align_up(qi_pages_below_floor(&memory->pages), memory->chunk);
+        if (!missing || !qi_space_find_hole(page->shard->space, missing, &window))
             break;
         result = make_window(page, &window, false, &own);
     }
@@ -358,7 +366,7 @@ static void unback_gap(const gaps *g, uint64_t end)
 {
     const quire_memory *memory = g->page->shard->memory;
     const quire_device *device = memory->device;
-    const uint64_t first = qi_align_down(g->end + memory->chunk - 1, memory->chunk);
+    const uint64_t first = qi_align_up(g->end, memory->chunk);
     end = qi_align_down(end, memory->chunk);
     if (first < end)
         device->table.page_unback(device->state, &g->page->native.native,
@@ -373,7 +381,7 @@ static bool visit_range(void *user, const quire_space_item *item)
     return true;
 }
 
-uint64_t qi_backing_settle(qi_page *page)
+void qi_backing_settle(qi_page *page)
 {
     quire_space *space = page->shard->space;
     gaps g = {.page = page};
@@ -381,8 +389,8 @@ uint64_t qi_backing_settle(qi_page *page)
         qi_space_close_window(space, &page->window);
     page->window.size = 0;
     qi_space_walk_region(space, page->region, visit_range, &g);
-    unback_gap(&g, page->native.extent);
-    return space->region_bytes;
+    unback_gap(&g, page->native.native.size);
+    set_bytes(page, space->region_bytes);
 }
 
 /* ---- room --------------------------------------------------------------------------------- */
@@ -412,7 +420,7 @@ quire_result qi_backing_make_room(qi_shard *shard, uint64_t size, uint64_t align
         result = qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
                               "%b (%u byte%s) requested: no stretch of the page's %b of addresses "
                               "has room",
-                              size, size, page->native.extent);
+                              size, size, page->native.native.size);
     else
         result = make_window(page, &window, true, progress);
     if (result)
@@ -432,8 +440,9 @@ quire_result qi_backing_add(qi_shard *shard, uint64_t bytes, qi_page_progress *p
     }
     quire_result result = QUIRE_SUCCESS;
     if (!qi_space_find_hole(shard->space, bytes, &window))
-        result = qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                              "all %b of the page's addresses have memory", page->native.extent);
+        result =
+            qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+                         "all %b of the page's addresses have memory", page->native.native.size);
     else
         result = make_window(page, &window, false, progress);
     qi_resize_end(page, !result);
@@ -470,7 +479,7 @@ qi_page *qi_backing_shrink(qi_shard *shard, uint64_t bytes, qi_page *leaving)
     const uint64_t free = qi_backing_free(shard), chunk = shard->memory->chunk;
     if (!page || !bytes || free < chunk)
         return leaving;
-    bytes = bytes < free ? qi_align_down(bytes + chunk - 1, chunk) : free;
+    bytes = bytes < free ? qi_align_up(bytes, chunk) : free;
     bytes = qi_align_down(bytes < above ? bytes : above, chunk);
     if (bytes && is_giving(page)) {
         qi_raise(&page->to_give, bytes);
@@ -498,8 +507,7 @@ static uint64_t give_chunks(quire_memory *memory, qi_page *page)
         change_bytes(page, 0, taken.bytes);
         qi_lock_release(&shard->lock);
         if (taken.count)
-            qi_device_page_unback(memory->device, &memory->calls, &memory->account, &page->native,
-                                  taken.spans, taken.count, false);
+            unback(page, &taken, false);
         given += taken.bytes;
     } while (taken.count && given < wanted);
     return given;
@@ -516,8 +524,8 @@ uint64_t qi_resize_finish(quire_memory *memory, qi_page *page, qi_page_change *c
     uint64_t bytes = give_chunks(memory, page);
     if (bytes)
         *change =
-            (qi_page_change){.size = page->native.bytes, .number = page->number, .grown = true};
-    qi_resize_end(page, bytes != 0); /* otherwise a refused request would search again for ever */
+            (qi_page_change){.size = page->native.bytes, .number = page->number, .resized = true};
+    qi_resize_end(page, bytes != 0); /* a refused request searches again after a change only */
     return bytes;
 }
 

@@ -54,9 +54,9 @@ typedef enum qi_resize_result {
 /* Requires the shard's lock. Returns the page, or NULL if there is none or it is being made. */
 qi_page *qi_backing_page(const qi_shard *shard);
 
-/* Returns the bytes of addresses to reserve for a page that is made with `size` bytes; 0 for a page
-   that is not elastic. */
-uint64_t qi_backing_max_size(const qi_shard *shard, uint64_t size, bool dedicated);
+/* Returns the bytes of addresses to reserve for a page that is to be made; 0 if it is not elastic.
+ */
+uint64_t qi_backing_max_size(const qi_page *page);
 
 /* The refusal of a page whose address is not a multiple of the granule: its chunks would not begin
    with granules of the region. */
@@ -86,9 +86,9 @@ QUIRE_MUST_USE quire_result qi_backing_add(qi_shard *shard, uint64_t bytes,
 /*
  * In the child of a fork, for an elastic page that a vanished thread was changing: what it had not
  * completed becomes holes, and no hole has memory. Calls the backend's table directly, without
- * counting. Returns the bytes that the page has.
+ * counting, and takes no lock. The statistics follow.
  */
-uint64_t qi_backing_settle(qi_page *page);
+void qi_backing_settle(qi_page *page);
 
 /* ---- free chunks -------------------------------------------------------------------------- */
 

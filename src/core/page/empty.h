@@ -99,7 +99,7 @@ uint64_t qi_memory_trim(quire_memory *memory, uint64_t target);
 void qi_memory_set_limit(quire_memory *memory, uint64_t bytes);
 
 /*
- * Requires no lock. Gives back empty pages and free ends of the shards until `bytes` are given
+ * Requires no lock. Gives back empty pages, and free chunks, of the shards until `bytes` are given
  * back; UINT64_MAX: all. Drains the inboxes of these shards. Returns the bytes.
  */
 uint64_t qi_pages_give_back_empty(quire_memory *memory, uint64_t bytes, qi_page_events *events);

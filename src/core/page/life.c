@@ -62,12 +62,12 @@ static void report_gone(quire_memory *memory, qi_page *gone, const qi_page_chang
 
 static void report_made(quire_memory *memory, const qi_page_change *made, const char *more)
 {
-    qi_event_page(memory, made->grown ? QUIRE_EVENT_PAGE_RESIZED : QUIRE_EVENT_PAGE_MADE,
+    qi_event_page(memory, made->resized ? QUIRE_EVENT_PAGE_RESIZED : QUIRE_EVENT_PAGE_MADE,
                   made->number, made->size);
     if (made->over_budget)
         qi_event_page(memory, QUIRE_EVENT_OVER_BUDGET, made->number, made->size);
     qi_log(&memory->device->log, QUIRE_LOG_DEBUG, "memory '%s': page %u %s, %s%s%s", memory->name,
-           made->number, made->grown ? "grown" : "made", qi_bytes(made->size).text, more,
+           made->number, made->resized ? "grown" : "made", qi_bytes(made->size).text, more,
            made->over_budget ? ", beyond the backend's budget" : "");
 }
 
@@ -78,8 +78,8 @@ void qi_page_events_report_some(quire_memory *memory, qi_page_events *events, co
 {
     const qi_page_events reported = *events;
     *events = (qi_page_events){.gone = NULL};
-    if (reported.cut.grown)
-        qi_event_page(memory, QUIRE_EVENT_PAGE_RESIZED, reported.cut.number, reported.cut.size);
+    if (reported.given.resized)
+        qi_event_page(memory, QUIRE_EVENT_PAGE_RESIZED, reported.given.number, reported.given.size);
     if (reported.gone || reported.renewed.size)
         report_gone(memory, reported.gone, &reported.renewed);
     if (reported.made.size)
@@ -255,7 +255,7 @@ static quire_result add_region(qi_shard *shard, qi_page *page)
     quire_result result = QUIRE_SUCCESS;
     const quire_native_page *native = &page->native.native;
     uint64_t skipped = qi_padding(native->address, shard->memory->granule);
-    uint64_t size = qi_align_down(page->native.extent - skipped, shard->memory->granule);
+    uint64_t size = qi_align_down(page->native.native.size - skipped, shard->memory->granule);
     /* The space assigns the lowest free number, so that no region's number exceeds the count. */
     if (!qi_table_ensure(&shard->by_region, &shard->memory->host, shard->shared))
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a page's region");
@@ -438,7 +438,7 @@ static qi_page *take_given(quire_memory *memory, qi_page *list, uint64_t *bytes,
         qi_page *page = *link;
         if (page->to_give) {
             *link = page->next;
-            *bytes += qi_resize_finish(memory, page, &events->cut);
+            *bytes += qi_resize_finish(memory, page, &events->given);
         } else {
             link = &page->next;
         }
@@ -540,7 +540,7 @@ static quire_result create(quire_memory *memory, qi_page *page, const qi_page_pl
         .description = tie.native ? NULL : tie.description,
         .priority = memory->priority,
         .extra = memory->extra,
-        .max_size = qi_backing_max_size(page->shard, page->wanted, page->dedicated),
+        .max_size = qi_backing_max_size(page),
         .zero = page->dedicated && progress->zero,
     };
     request.chunk = request.max_size ? qi_page_unit(memory) : 0;
@@ -599,8 +599,6 @@ static quire_result publish(qi_shard *shard, qi_page *page, const qi_device_page
 {
     qi_pages *pages = &shard->memory->pages;
     page->native = *native;
-    if (page->elastic)
-        page->native.extent = native->native.size;
     quire_result result = enter(shard, page, address);
     if (result)
         return result;

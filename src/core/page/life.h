@@ -39,7 +39,7 @@ void qi_page_events_report_some(quire_memory *memory, qi_page_events *events, co
 static inline void qi_page_events_report(quire_memory *memory, qi_page_events *events,
                                          const char *more)
 {
-    if (events->gone || events->renewed.size || events->cut.grown || events->made.size)
+    if (events->gone || events->renewed.size || events->given.resized || events->made.size)
         qi_page_events_report_some(memory, events, more);
 }
 
@@ -173,7 +173,7 @@ typedef struct qi_page_wait {
 /*
  * Requires the shard's lock. Releases and reacquires it. Called after a page was refused with
  * `refusal`; waits while other threads work on pages in a way that can change the answer:
- *  - a page is leaving, or moves between shards, or the cut end of a page is not yet unmapped;
+ *  - a page is leaving, or moves between shards, or an elastic page still has memory that it gives;
  *  - the memory has as many pages as it may have, and a page is being made;
  *  - a page is being made that was begun before the refusal. Pages begun later are not waited for:
  *    they may be refused for the same reason, and the threads would wait for each other in turn.

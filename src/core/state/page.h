@@ -126,7 +126,7 @@ typedef struct qi_pages {
 typedef struct qi_page_change {
     uint64_t size; /* bytes; 0: no such page */
     uint32_t number;
-    bool grown;
+    bool resized;     /* the bytes of an elastic page have changed */
     bool over_budget; /* of the backend */
 } qi_page_change;
 
@@ -134,9 +134,9 @@ typedef struct qi_page_change {
 typedef struct qi_page_events {
     qi_page *gone; /* destroyed pages, in phase GONE; only this call knows them */
     qi_page_change
-        renewed;         /* a destroyed page whose number the call reuses for the page it makes */
-    qi_page_change cut;  /* the last page that was made smaller */
-    qi_page_change made; /* the last page that was made or made larger */
+        renewed;          /* a destroyed page whose number the call reuses for the page it makes */
+    qi_page_change given; /* the last page that lost memory */
+    qi_page_change made;  /* the last page that was made or got memory */
 } qi_page_events;
 
 /* What a call that needs a page has done so far. */

@@ -63,7 +63,7 @@ static quire_result check_slot(quire_memory *memory, uint32_t slot, quire_memory
     const qi_page *page = page_of(memory, record);
     if (!page || (page->dedicated && record->range.id))
         return damaged(memory, "an allocation names a page that does not exist", slot);
-    if (!qi_range_fits(record->offset, record->size, page->native.extent))
+    if (!qi_range_fits(record->offset, record->size, page->native.native.size))
         return damaged(memory, "an allocation reaches beyond its page", slot);
     if (page->dedicated && page->slot != slot)
         return damaged(memory, "a dedicated page names another allocation", slot);

@@ -49,7 +49,7 @@ static quire_item page_item(const page_copy *p)
     return (quire_item){
         .page = p->page->number,
         .dedicated = p->page->dedicated,
-        .page_size = p->page->native.extent,
+        .page_size = p->page->native.native.size,
         .page_bytes = p->page->native.bytes,
     };
 }
@@ -119,7 +119,7 @@ static void take_copy(page_copy *p)
         add_allocation(p, p->page->slot);
         end = record->offset + record->size + qi_checked_behind(record);
     }
-    add_free(p, end, p->page->native.extent - end);
+    add_free(p, end, p->page->native.native.size - end);
 }
 
 static void release_copy(page_copy *p)

@@ -17,8 +17,7 @@ static void begin(bench *b, uint64_t address, uint64_t size, bool dedicated)
 {
     *b = (bench){.page.dedicated = dedicated};
     fixture_make(&b->f, NULL);
-    b->page.native = (qi_device_page){
-        .native = {.address = address, .size = size}, .extent = size, .bytes = size};
+    b->page.native = (qi_device_page){.native = {.address = address, .size = size}, .bytes = size};
     qi_lock_init(&b->lock, "test", QI_RANK_PAGE_STARTS);
     b->record = qi_page_addresses_create(b->f.memory, &b->page, address);
     CHECK(b->record != NULL);

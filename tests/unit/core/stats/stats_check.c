@@ -105,7 +105,7 @@ CASE(pages_that_contradict_their_allocations)
     DAMAGE(b, shared->dedicated, true, says);
     DAMAGE(b, own->phase, QI_PAGE_MAKING, says);
     DAMAGE(b, own->slot, b->shared[0], "a dedicated page names another allocation");
-    DAMAGE(b, own->native.extent, 299, "an allocation reaches beyond its page");
+    DAMAGE(b, own->native.native.size, 299, "an allocation reaches beyond its page");
     DAMAGE(b, shared->region, shared->region + 1, "an allocation and its range disagree");
     DAMAGE(b, shared->tally->skipped, 256, "an allocation and its range disagree");
 }
