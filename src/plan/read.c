@@ -1,10 +1,10 @@
 /*
- * read.c - reads items, and offsets if there are any, from MiniMalloc's CSV.
+ * read.c - reads the items of a plan from MiniMalloc's CSV, which has further columns here.
  */
 #include <string.h>
 
 #include "src/base/result.h"
-#include "src/plan/plan.h"
+#include "src/plan/read.h"
 
 typedef enum column {
     COLUMN_ID,
@@ -13,10 +13,13 @@ typedef enum column {
     COLUMN_SIZE,
     COLUMN_ALIGNMENT,
     COLUMN_OFFSET,
+    COLUMN_ARENA,
+    COLUMN_ALIAS,
     COLUMNS
 } column;
 
-static const char *const NAMES[COLUMNS] = {"id", "lower", "upper", "size", "alignment", "offset"};
+static const char *const NAMES[COLUMNS] = {"id",        "lower",  "upper", "size",
+                                           "alignment", "offset", "arena", "alias"};
 
 typedef struct reader {
     const char *name;
@@ -96,30 +99,51 @@ static bool parse(qi_plan_id cell, uint64_t *number)
     return cell.length > 0;
 }
 
-static quire_result read_row(reader *r, qi_plan_file *file)
+/* Takes the cells of a line. An empty one is 0, and is_empty says so. */
+static quire_result read_cells(reader *r, qi_plan_id *id, uint64_t numbers[COLUMNS],
+                               bool is_empty[COLUMNS])
 {
-    uint64_t numbers[COLUMNS] = {0};
     bool goes_on = true;
     for (uint32_t i = 0; i < r->columns; i++) {
+        const column c = r->order[i];
         qi_plan_id cell;
         if (!goes_on)
-            return refuse(r, "the line lacks the column",
-                          (qi_plan_id){NAMES[r->order[i]], strlen(NAMES[r->order[i]])});
+            return refuse(r, "the line lacks the column", (qi_plan_id){NAMES[c], strlen(NAMES[c])});
         goes_on = take_cell(r, &cell);
-        if (r->order[i] == COLUMN_ID)
-            file->ids[file->count] = cell;
-        else if (!parse(cell, &numbers[r->order[i]]))
+        is_empty[c] = !cell.length;
+        if (c == COLUMN_ID)
+            *id = cell;
+        else if ((cell.length || c <= COLUMN_SIZE) && !parse(cell, &numbers[c]))
             return refuse(r, "this is no number of 64 bits:", cell);
     }
     if (goes_on)
         return refuse(r, "the line has more cells than the header:", (qi_plan_id){r->at, 0});
-    file->items[file->count] = (qi_plan_item){.size = numbers[COLUMN_SIZE],
-                                              .alignment = numbers[COLUMN_ALIGNMENT],
-                                              .first = numbers[COLUMN_LOWER],
-                                              .last = numbers[COLUMN_UPPER]};
-    if (file->offsets)
-        file->offsets[file->count] = numbers[COLUMN_OFFSET];
-    file->count++;
+    return QUIRE_SUCCESS;
+}
+
+static quire_result read_row(reader *r, qi_plan_file *file)
+{
+    uint64_t numbers[COLUMNS] = {0};
+    bool is_empty[COLUMNS];
+    memset(is_empty, true, sizeof is_empty);
+    qi_plan_id *id = &file->ids[file->count];
+    quire_result result = read_cells(r, id, numbers, is_empty);
+    if (result)
+        return result;
+    if (numbers[COLUMN_LOWER] >= numbers[COLUMN_UPPER])
+        return refuse(r, "the upper time is not above the lower one, of", *id);
+    if (!numbers[COLUMN_SIZE])
+        return refuse(r, "the size is 0, of", *id);
+    if (numbers[COLUMN_ARENA] > UINT32_MAX || numbers[COLUMN_ALIAS] > UINT32_MAX)
+        return refuse(r, "the number of an arena or alias group is no number of 32 bits, of", *id);
+    file->items[file->count++] = (quire_plan_item){.size = numbers[COLUMN_SIZE],
+                                                   .alignment = numbers[COLUMN_ALIGNMENT],
+                                                   .first_use = numbers[COLUMN_LOWER],
+                                                   .last_use = numbers[COLUMN_UPPER] - 1,
+                                                   .fixed_offset = numbers[COLUMN_OFFSET],
+                                                   .arena = (uint32_t)numbers[COLUMN_ARENA],
+                                                   .alias_group = (uint32_t)numbers[COLUMN_ALIAS],
+                                                   .is_fixed = !is_empty[COLUMN_OFFSET]};
     return QUIRE_SUCCESS;
 }
 
@@ -134,7 +158,7 @@ static quire_result read_rows(reader *r, qi_plan_file *file)
         else
             result = read_row(r, file);
     }
-    return result ? result : qi_plan_check_items(file->items, file->count);
+    return result;
 }
 
 static uint64_t count_lines(const reader *r)
@@ -154,11 +178,9 @@ static quire_result make_room(reader *r, qi_host *host, qi_plan_file *file)
     file->room = (uint32_t)lines;
     if (!lines)
         return QUIRE_SUCCESS;
-    bool has_offsets = has_column(r, COLUMN_OFFSET);
     file->items = qi_host_allocate(host, lines, sizeof *file->items);
     file->ids = qi_host_allocate(host, lines, sizeof *file->ids);
-    file->offsets = has_offsets ? qi_host_allocate(host, lines, sizeof *file->offsets) : NULL;
-    return file->items && file->ids && (file->offsets || !has_offsets)
+    return file->items && file->ids
                ? QUIRE_SUCCESS
                : qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for the items of a plan");
 }
@@ -182,6 +204,5 @@ void qi_plan_file_release(qi_plan_file *file, qi_host *host)
 {
     qi_host_release(host, file->items, file->room, sizeof *file->items);
     qi_host_release(host, file->ids, file->room, sizeof *file->ids);
-    qi_host_release(host, file->offsets, file->room, sizeof *file->offsets);
     *file = (qi_plan_file){.count = 0};
 }

@@ -144,6 +144,7 @@ def check_queries(tap, root):
 VALUES = """allocation buffer image range view point placement lluvia_view
     heap kind page_class fragmentation item space_item trace_event latency write_item read_item page_range page_copy span
     vulkan_queue vulkan_aspect cuda_access copy_end image_region page_extra native_page
+    plan_arena plan_item plan_place plan_separation
     log host_memory clock on_out_of_memory progress attachment""".split()
 
 

@@ -1,0 +1,340 @@
+/*
+ * problem.c - the plan of a problem: its units on lines, one line after the other.
+ *
+ * Arenas between which an item may choose are one line: those with a capacity in their order, then
+ * the first one without. Every other arena is a line of its own.
+ */
+#include <string.h>
+
+#include "src/base/bits.h"
+#include "src/base/result.h"
+#include "src/base/system.h"
+#include "src/plan/solve.h"
+#include "src/plan/units.h"
+
+static const uint32_t NOWHERE = UINT32_MAX;
+
+typedef struct planner {
+    const quire_plan_problem *problem;
+    qi_host *host;
+    uint64_t seed;
+    qi_plan_units units;
+    qi_plan_effort effort;
+    uint32_t arena_count;
+    uint64_t *peaks;   /* of each arena */
+    uint64_t bound;    /* sum over the lines */
+    uint64_t *offsets; /* of each unit in its arena */
+    uint32_t *arenas;  /* of each unit, from 0 */
+    /* the present line */
+    qi_plan_line line;
+    uint32_t *on_line;  /* its arenas */
+    uint32_t *slot_of;  /* of each arena: which one of the line it is, or NOWHERE */
+    uint64_t *bases;    /* where each arena of the line begins */
+    uint32_t *range_of; /* of each unit, or NOWHERE */
+    uint32_t *unit_of;  /* of each range */
+    uint32_t *apart_starts, *apart;
+    uint64_t *range_offsets;
+} planner;
+
+/* ---- lines --------------------------------------------------------------------------------- */
+
+/* No arena of a line but the last is larger than all items are together. */
+static uint64_t capacity_of(const planner *p, uint32_t slot)
+{
+    uint64_t capacity = qi_plan_capacity(p->problem, p->on_line[slot]);
+    return capacity < QI_PLAN_MOST_BYTES ? capacity : QI_PLAN_MOST_BYTES;
+}
+
+static bool is_on_line(const planner *p, const quire_plan_item *unit, bool is_shared)
+{
+    if (!unit->arena)
+        return is_shared || p->arena_count == 1;
+    return p->slot_of[unit->arena - 1] != NOWHERE;
+}
+
+static qi_plan_range make_range(const planner *p, const quire_plan_item *unit)
+{
+    const bool has_arena = unit->arena || p->arena_count == 1;
+    const uint32_t slot = unit->arena ? p->slot_of[unit->arena - 1] : 0;
+    qi_plan_range range = {.size = unit->size,
+                           .alignment = unit->alignment ? unit->alignment : 1,
+                           .low = has_arena ? p->bases[slot] : 0,
+                           .high = QI_PLAN_LIMIT,
+                           .first = unit->first_use,
+                           .last = unit->last_use};
+    if (has_arena && slot + 1 < p->line.arena_count)
+        range.high = p->bases[slot + 1];
+    if (unit->is_fixed) {
+        range.low += unit->fixed_offset;
+        range.high = range.low + range.size;
+    }
+    return range;
+}
+
+static void fill_line(planner *p, bool is_shared)
+{
+    for (uint32_t i = 0; i < p->arena_count; i++)
+        p->slot_of[i] = NOWHERE;
+    for (uint32_t i = 0; i < p->line.arena_count; i++) {
+        p->slot_of[p->on_line[i]] = i;
+        p->bases[i] = i ? p->bases[i - 1] + capacity_of(p, i - 1) : 0;
+    }
+    p->line.count = 0;
+    for (uint32_t i = 0; i < p->units.count; i++) {
+        p->range_of[i] = NOWHERE;
+        if (!is_on_line(p, &p->units.items[i], is_shared))
+            continue;
+        p->range_of[i] = p->line.count;
+        p->unit_of[p->line.count] = i;
+        p->line.ranges[p->line.count++] = make_range(p, &p->units.items[i]);
+    }
+}
+
+/* The ranges of a separation, if both are on the line and do not meet anyway. */
+static bool is_apart(const planner *p, uint32_t separation, uint32_t *a, uint32_t *b)
+{
+    const quire_plan_separation *pair = &p->problem->separations[separation];
+    *a = p->range_of[qi_plan_unit_of(&p->units, pair->first)];
+    *b = p->range_of[qi_plan_unit_of(&p->units, pair->second)];
+    if (*a == NOWHERE || *b == NOWHERE)
+        return false;
+    const qi_plan_range *x = &p->line.ranges[*a], *y = &p->line.ranges[*b];
+    return x->last < y->first || y->last < x->first;
+}
+
+static void fill_apart(planner *p)
+{
+    uint32_t a, b;
+    p->line.apart_starts = p->line.apart = NULL;
+    if (!p->problem->separation_count)
+        return;
+    memset(p->apart_starts, 0, (p->line.count + UINT64_C(1)) * sizeof *p->apart_starts);
+    for (uint32_t i = 0; i < p->problem->separation_count; i++)
+        if (is_apart(p, i, &a, &b)) {
+            p->apart_starts[a]++;
+            p->apart_starts[b]++;
+        }
+    for (uint32_t i = 0; i < p->line.count; i++)
+        p->apart_starts[i + 1] += p->apart_starts[i];
+    for (uint32_t i = 0; i < p->problem->separation_count; i++)
+        if (is_apart(p, i, &a, &b)) {
+            p->apart[--p->apart_starts[a]] = b;
+            p->apart[--p->apart_starts[b]] = a;
+        }
+    p->line.apart_starts = p->apart_starts;
+    p->line.apart = p->apart;
+}
+
+/* ---- solving ------------------------------------------------------------------------------- */
+
+static void take_places(planner *p)
+{
+    for (uint32_t i = 0; i < p->line.count; i++) {
+        uint64_t offset = p->range_offsets[i];
+        uint32_t slot = p->line.arena_count - 1;
+        while (offset < p->bases[slot])
+            slot--;
+        const uint32_t arena = p->on_line[slot];
+        offset -= p->bases[slot];
+        p->offsets[p->unit_of[i]] = offset;
+        p->arenas[p->unit_of[i]] = arena;
+        qi_raise(&p->peaks[arena], offset + p->line.ranges[i].size);
+    }
+}
+
+/* The lower bound of the sum of the peaks of a line's arenas. */
+static uint64_t bound_of(const planner *p, const qi_plan_solution *solution)
+{
+    if (p->line.arena_count == 1)
+        return solution->bound;
+    uint64_t bound = 0;
+    for (uint32_t i = 0; i < p->line.section_count; i++)
+        qi_raise(&bound, p->line.loads[i]);
+    return bound;
+}
+
+static quire_result refuse(const qi_plan_solution *solution, uint64_t capacity)
+{
+    if (solution->bound > capacity)
+        return qi_fail_with(QUIRE_ERROR_NO_SPACE,
+                            "no plan fits: the items need %u bytes or more, and there are %u",
+                            solution->bound, capacity);
+    if (solution->peak == UINT64_MAX)
+        return qi_fail_with(QUIRE_ERROR_NO_SPACE,
+                            "no plan was found: the items need %u bytes or more, and there are %u",
+                            solution->bound, capacity);
+    return qi_fail_with(
+        QUIRE_ERROR_NO_SPACE,
+        "no plan was found that fits: the best needs %u bytes, none needs less than "
+        "%u, and there are %u",
+        solution->peak, solution->bound, capacity);
+}
+
+static quire_result solve_line(planner *p, bool is_shared)
+{
+    const uint32_t last = p->line.arena_count - 1;
+    qi_plan_solution solution = {.offsets = p->range_offsets};
+    fill_line(p, is_shared);
+    fill_apart(p);
+    p->line.bases = p->bases;
+    const bool has_end = qi_plan_capacity(p->problem, p->on_line[last]) != UINT64_MAX;
+    const uint64_t capacity = has_end ? p->bases[last] + capacity_of(p, last) : 0;
+    quire_result result = qi_plan_line_prepare(&p->line, p->host);
+    if (!result)
+        result = qi_plan_solve(&p->line, capacity, p->seed, &p->effort, p->host, &solution);
+    if (!result && p->line.count &&
+        (has_end ? solution.peak > capacity : solution.peak == UINT64_MAX))
+        result = refuse(&solution, has_end ? capacity : UINT64_MAX);
+    if (!result) {
+        take_places(p);
+        p->bound += bound_of(p, &solution);
+    }
+    qi_plan_line_release(&p->line, p->host);
+    return result;
+}
+
+/* Whether an item may choose between arenas. */
+static bool has_choice(const planner *p)
+{
+    for (uint32_t i = 0; i < p->units.count && p->arena_count > 1; i++)
+        if (!p->units.items[i].arena)
+            return true;
+    return false;
+}
+
+/* Lists the arenas of items that may choose, and marks them as taken. */
+static void share_arenas(planner *p, bool *is_taken)
+{
+    for (uint32_t i = 0; i < p->arena_count; i++)
+        if (qi_plan_capacity(p->problem, i) != UINT64_MAX)
+            p->on_line[p->line.arena_count++] = i;
+    for (uint32_t i = 0; i < p->arena_count; i++)
+        if (qi_plan_capacity(p->problem, i) == UINT64_MAX) {
+            p->on_line[p->line.arena_count++] = i;
+            break;
+        }
+    for (uint32_t i = 0; i < p->line.arena_count; i++)
+        is_taken[p->on_line[i]] = true;
+}
+
+static quire_result solve_lines(planner *p)
+{
+    bool is_taken[QI_PLAN_MOST_ARENAS] = {false};
+    quire_result result = QUIRE_SUCCESS;
+    if (has_choice(p)) {
+        p->line.arena_count = 0;
+        share_arenas(p, is_taken);
+        result = solve_line(p, true);
+    }
+    for (uint32_t i = 0; i < p->arena_count && !result; i++) {
+        if (is_taken[i])
+            continue;
+        p->line.arena_count = 1;
+        p->on_line[0] = i;
+        result = solve_line(p, false);
+    }
+    return result;
+}
+
+/* ---- all of it ----------------------------------------------------------------------------- */
+
+static bool make_arrays(planner *p)
+{
+    const uint64_t units = p->units.count, arenas = p->arena_count;
+    const uint64_t pairs = p->problem->separation_count;
+    qi_host *host = p->host;
+    p->peaks = qi_host_allocate(host, arenas, sizeof *p->peaks);
+    p->on_line = qi_host_allocate(host, arenas, sizeof *p->on_line);
+    p->slot_of = qi_host_allocate(host, arenas, sizeof *p->slot_of);
+    p->bases = qi_host_allocate(host, arenas, sizeof *p->bases);
+    p->offsets = qi_host_allocate(host, units, sizeof *p->offsets);
+    p->arenas = qi_host_allocate(host, units, sizeof *p->arenas);
+    p->range_of = qi_host_allocate(host, units, sizeof *p->range_of);
+    p->unit_of = qi_host_allocate(host, units, sizeof *p->unit_of);
+    p->line.ranges = qi_host_allocate(host, units, sizeof *p->line.ranges);
+    p->range_offsets = qi_host_allocate(host, units, sizeof *p->range_offsets);
+    if (pairs) {
+        p->apart_starts = qi_host_allocate(host, units + 1, sizeof *p->apart_starts);
+        p->apart = qi_host_allocate(host, 2 * pairs, sizeof *p->apart);
+    }
+    return p->peaks && p->on_line && p->slot_of && p->bases && p->offsets && p->arenas &&
+           p->range_of && p->unit_of && p->line.ranges && p->range_offsets &&
+           (!pairs || (p->apart_starts && p->apart));
+}
+
+static void release_arrays(planner *p)
+{
+    const uint64_t units = p->units.count, arenas = p->arena_count;
+    const uint64_t pairs = p->problem->separation_count;
+    qi_host *host = p->host;
+    qi_host_release(host, p->peaks, arenas, sizeof *p->peaks);
+    qi_host_release(host, p->on_line, arenas, sizeof *p->on_line);
+    qi_host_release(host, p->slot_of, arenas, sizeof *p->slot_of);
+    qi_host_release(host, p->bases, arenas, sizeof *p->bases);
+    qi_host_release(host, p->offsets, units, sizeof *p->offsets);
+    qi_host_release(host, p->arenas, units, sizeof *p->arenas);
+    qi_host_release(host, p->range_of, units, sizeof *p->range_of);
+    qi_host_release(host, p->unit_of, units, sizeof *p->unit_of);
+    qi_host_release(host, p->line.ranges, units, sizeof *p->line.ranges);
+    qi_host_release(host, p->range_offsets, units, sizeof *p->range_offsets);
+    qi_host_release(host, p->apart_starts, units + 1, sizeof *p->apart_starts);
+    qi_host_release(host, p->apart, 2 * pairs, sizeof *p->apart);
+}
+
+static void report(const planner *p, uint64_t began, quire_plan_place *places,
+                   quire_plan_info *info)
+{
+    for (uint32_t i = 0; i < p->problem->item_count; i++) {
+        uint32_t unit = qi_plan_unit_of(&p->units, i);
+        places[i] = (quire_plan_place){p->offsets[unit], p->arenas[unit] + 1};
+    }
+    *info = (quire_plan_info){
+        .lower_bound_bytes = p->bound, .steps = p->effort.steps, .wall_ns = qi_clock() - began};
+    for (uint32_t i = 0; i < p->arena_count; i++)
+        info->peak_bytes += p->peaks[i];
+    info->proven_optimal = info->peak_bytes == p->bound;
+}
+
+static qi_plan_effort effort_of(const quire_plan_options *options, uint64_t began)
+{
+    const uint64_t time = options->time_limit_ns;
+    uint64_t deadline;
+    if (!time || qi_add_overflows(began, time, &deadline))
+        deadline = UINT64_MAX;
+    return (qi_plan_effort){.step_limit = options->step_limit ? options->step_limit
+                                          : time              ? UINT64_MAX
+                                                              : QUIRE_PLAN_STEPS,
+                            .deadline = deadline};
+}
+
+quire_result qi_plan(const quire_plan_problem *problem, const quire_plan_options *options,
+                     qi_host *host, quire_plan_place *places, quire_plan_info *info)
+{
+    qi_plan_watch watch = {
+        .progress = options->progress, .user = options->user, .began = qi_clock()};
+    planner p = {.problem = problem,
+                 .host = host,
+                 .seed = options->seed,
+                 .effort = effort_of(options, watch.began),
+                 .arena_count = qi_plan_arena_count(problem)};
+    quire_result result = qi_check_unused(options, "quire_plan_options");
+    if (!result)
+        result = qi_plan_check_problem(problem);
+    if (result || !problem->item_count) {
+        *info = (quire_plan_info){.proven_optimal = !result};
+        return result;
+    }
+    p.effort.watch = options->progress ? &watch : NULL;
+    result = qi_plan_units_make(problem, host, &p.units);
+    if (!result)
+        result = qi_plan_check_fixed(&p.units, host);
+    if (!result && !make_arrays(&p))
+        result = qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a plan");
+    if (!result)
+        result = solve_lines(&p);
+    if (!result)
+        report(&p, watch.began, places, info);
+    release_arrays(&p);
+    qi_plan_units_release(&p.units, host);
+    return result;
+}
