@@ -52,6 +52,7 @@ typedef struct quire_plan_item {
      */
     uint32_t alias_group;
     bool is_fixed;
+    const char *name; /* for the sentences of errors; NULL: only its number is stated */
 } quire_plan_item;
 
 typedef struct quire_plan_arena {
@@ -127,7 +128,8 @@ typedef struct quire_plan_options {
  *
  * Errors: INVALID_ARGUMENT, OUT_OF_RANGE (a fixed offset exceeds the capacity), OVERLAP (two fixed
  * items share bytes), NO_SPACE (no plan was found that fits the arenas; the sentence says whether
- * none exists), OUT_OF_HOST_MEMORY. Sentences have the numbers of items, from 0.
+ * none exists), OUT_OF_HOST_MEMORY. Sentences have the numbers of items, from 0, and
+ * their names.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_plan(const quire_plan_problem *problem,
                                                  const quire_plan_options *options,

@@ -127,10 +127,11 @@ static quire_result check_in_order(const qi_plan_units *units, const placed *ord
                       index_of(t, unit->last_use) + 1};
         reach before = reach_of(t, whole);
         if (before.arena == order[i].at.arena && before.end > offset)
-            return qi_fail_with(QUIRE_ERROR_OVERLAP,
-                                "items %u and %u of the plan share bytes of arena %u from offset "
-                                "%u on",
-                                before.item, item, order[i].at.arena, offset);
+            return qi_fail_naming(QUIRE_ERROR_OVERLAP,
+                                  "%t of the plan share bytes of arena %u from offset "
+                                  "%u on",
+                                  qi_plan_names(units->problem, before.item, item).text,
+                                  order[i].at.arena, offset);
         extend(t, whole, (reach){offset + unit->size, item, order[i].at.arena});
     }
     return QUIRE_SUCCESS;
@@ -197,25 +198,25 @@ static quire_result check_place(const quire_plan_problem *problem, const quire_p
     const quire_plan_place at = places[i];
     const uint32_t arenas = qi_plan_arena_count(problem);
     if (!at.arena || at.arena > arenas)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "item %u of the plan is in arena %u of %u", i, at.arena, arenas);
+        return qi_fail_naming(QUIRE_ERROR_INVALID_ARGUMENT, "%t of the plan is in arena %u of %u",
+                              qi_plan_name(problem, i).text, at.arena, arenas);
     if (item->arena && item->arena != at.arena)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "item %u of the plan is in arena %u and names arena %u", i, at.arena,
-                            item->arena);
+        return qi_fail_naming(QUIRE_ERROR_INVALID_ARGUMENT,
+                              "%t of the plan is in arena %u and names arena %u",
+                              qi_plan_name(problem, i).text, at.arena, item->arena);
     if (item->is_fixed && item->fixed_offset != at.offset)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "item %u of the plan is at offset %u, and its offset is fixed at %u", i,
-                            at.offset, item->fixed_offset);
+        return qi_fail_naming(QUIRE_ERROR_INVALID_ARGUMENT,
+                              "%t of the plan is at offset %u, and its offset is fixed at %u",
+                              qi_plan_name(problem, i).text, at.offset, item->fixed_offset);
     if (item->alignment && at.offset % item->alignment)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "item %u of the plan is at offset %u, which is no multiple of %u", i,
-                            at.offset, item->alignment);
+        return qi_fail_naming(QUIRE_ERROR_INVALID_ARGUMENT,
+                              "%t of the plan is at offset %u, which is no multiple of %u",
+                              qi_plan_name(problem, i).text, at.offset, item->alignment);
     const uint64_t capacity = qi_plan_capacity(problem, at.arena - 1);
     if (item->size > capacity || at.offset > capacity - item->size)
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
-                            "item %u of the plan has %u byte%s at offset %u: arena %u has %u", i,
-                            item->size, at.offset, at.arena, capacity);
+        return qi_fail_naming(
+            QUIRE_ERROR_OUT_OF_RANGE, "%t of the plan has %u byte%s at offset %u: arena %u has %u",
+            qi_plan_name(problem, i).text, item->size, at.offset, at.arena, capacity);
     return QUIRE_SUCCESS;
 }
 
@@ -224,9 +225,9 @@ static quire_result check_aliases(const qi_plan_units *units, const quire_plan_p
     for (uint32_t i = 0; units->unit_of && i < units->problem->item_count; i++) {
         const uint32_t first = units->item_of[units->unit_of[i]];
         if (places[i].arena != places[first].arena || places[i].offset != places[first].offset)
-            return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                                "the items %u and %u of alias group %u are at different places",
-                                first, i, units->problem->items[i].alias_group);
+            return qi_fail_naming(
+                QUIRE_ERROR_INVALID_ARGUMENT, "%t of alias group %u are at different places",
+                qi_plan_names(units->problem, first, i).text, units->problem->items[i].alias_group);
     }
     return QUIRE_SUCCESS;
 }
@@ -240,8 +241,9 @@ static quire_result check_separations(const qi_plan_units *units, const quire_pl
         const uint64_t b_size = units->items[qi_plan_unit_of(units, b)].size;
         if (places[a].arena == places[b].arena && places[a].offset < places[b].offset + b_size &&
             places[b].offset < places[a].offset + a_size)
-            return qi_fail_with(QUIRE_ERROR_OVERLAP,
-                                "items %u and %u of the plan share bytes and are separated", a, b);
+            return qi_fail_naming(QUIRE_ERROR_OVERLAP,
+                                  "%t of the plan share bytes and are separated",
+                                  qi_plan_names(problem, a, b).text, 0);
     }
     return QUIRE_SUCCESS;
 }

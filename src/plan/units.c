@@ -3,12 +3,43 @@
  */
 #include "src/plan/units.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
 
 /* ---- checks -------------------------------------------------------------------------------- */
+
+/* Writes " ('name')" if there is a name. */
+static void write_name(const quire_plan_problem *problem, uint32_t item, char text[48])
+{
+    const char *name = problem->items[item].name;
+    *text = '\0';
+    if (name)
+        snprintf(text, 48, " ('%.40s')", name);
+}
+
+qi_plan_name_text qi_plan_name(const quire_plan_problem *problem, uint32_t item)
+{
+    qi_plan_name_text made;
+    char name[48];
+    write_name(problem, item, name);
+    snprintf(made.text, sizeof made.text, "item %" PRIu32 "%s", item, name);
+    return made;
+}
+
+qi_plan_name_text qi_plan_names(const quire_plan_problem *problem, uint32_t a, uint32_t b)
+{
+    qi_plan_name_text made;
+    char first[48], second[48];
+    write_name(problem, a, first);
+    write_name(problem, b, second);
+    snprintf(made.text, sizeof made.text, "items %" PRIu32 "%s and %" PRIu32 "%s", a, first, b,
+             second);
+    return made;
+}
 
 /* The largest arena that an item may use. */
 static uint64_t largest_arena(const quire_plan_problem *problem, const quire_plan_item *item)
@@ -26,21 +57,21 @@ static quire_result check_arena(const quire_plan_problem *problem, uint32_t i)
     const quire_plan_item *item = &problem->items[i];
     const uint32_t arenas = qi_plan_arena_count(problem);
     if (item->arena > arenas)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "item %u of the plan names arena %u of %u", i, item->arena, arenas);
+        return qi_fail_naming(QUIRE_ERROR_INVALID_ARGUMENT, "%t of the plan names arena %u of %u",
+                              qi_plan_name(problem, i).text, item->arena, arenas);
     if (item->is_fixed && !item->arena && arenas > 1)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "item %u of the plan has a fixed offset, but names none of %u arenas",
-                            i, arenas);
+        return qi_fail_naming(QUIRE_ERROR_INVALID_ARGUMENT,
+                              "%t of the plan has a fixed offset, but names none of %u arenas",
+                              qi_plan_name(problem, i).text, arenas);
     const uint64_t most = largest_arena(problem, item);
     if (item->size > most)
-        return qi_fail_with(QUIRE_ERROR_NO_SPACE,
-                            "item %u of the plan has %b: the largest arena that it may use has %b",
-                            i, item->size, most);
+        return qi_fail_naming(QUIRE_ERROR_NO_SPACE,
+                              "%t of the plan has %b: the largest arena that it may use has %b",
+                              qi_plan_name(problem, i).text, item->size, most);
     if (item->is_fixed && item->fixed_offset > most - item->size)
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_RANGE,
-                            "item %u of the plan has %b at the fixed offset %u: its arena has %u",
-                            i, item->size, item->fixed_offset, most);
+        return qi_fail_naming(QUIRE_ERROR_OUT_OF_RANGE,
+                              "%t of the plan has %b at the fixed offset %u: its arena has %u",
+                              qi_plan_name(problem, i).text, item->size, item->fixed_offset, most);
     return QUIRE_SUCCESS;
 }
 
@@ -49,11 +80,12 @@ static quire_result check_item(const quire_plan_problem *problem, uint32_t i, ui
     const quire_plan_item *item = &problem->items[i];
     const uint64_t fixed = item->is_fixed ? item->fixed_offset : 0;
     if (!item->size)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT, "item %u of the plan has size 0", i);
+        return qi_fail_naming(QUIRE_ERROR_INVALID_ARGUMENT, "%t of the plan has size 0",
+                              qi_plan_name(problem, i).text, 0);
     if (item->first_use > item->last_use)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "item %u of the plan is first used at %u and last used at %u", i,
-                            item->first_use, item->last_use);
+        return qi_fail_naming(QUIRE_ERROR_INVALID_ARGUMENT,
+                              "%t of the plan is first used at %u and last used at %u",
+                              qi_plan_name(problem, i).text, item->first_use, item->last_use);
     if (item->size >= QI_PLAN_MOST_BYTES || item->alignment >= QI_PLAN_MOST_BYTES ||
         fixed >= QI_PLAN_MOST_BYTES ||
         *sum + item->size + item->alignment + fixed >= QI_PLAN_MOST_BYTES)
@@ -131,14 +163,15 @@ static quire_result merge(const quire_plan_problem *problem, quire_plan_item *un
 {
     const quire_plan_item *item = &problem->items[i];
     if (item->arena && unit->arena && item->arena != unit->arena)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "the items %u and %u of alias group %u name the arenas %u and %u",
-                            other, i, item->alias_group, unit->arena, item->arena);
+        return qi_fail_naming(
+            QUIRE_ERROR_INVALID_ARGUMENT, "%t of alias group %u name the arenas %u and %u",
+            qi_plan_names(problem, other, i).text, item->alias_group, unit->arena, item->arena);
     if (item->is_fixed && unit->is_fixed && item->fixed_offset != unit->fixed_offset)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "the items %u and %u of alias group %u have the fixed offsets %u and "
-                            "%u",
-                            other, i, item->alias_group, unit->fixed_offset, item->fixed_offset);
+        return qi_fail_naming(QUIRE_ERROR_INVALID_ARGUMENT,
+                              "%t of alias group %u have the fixed offsets %u and "
+                              "%u",
+                              qi_plan_names(problem, other, i).text, item->alias_group,
+                              unit->fixed_offset, item->fixed_offset);
     const uint64_t a = unit->alignment ? unit->alignment : 1;
     const uint64_t b = item->alignment ? item->alignment : 1;
     if (qi_multiply_overflows(a / gcd(a, b), b, &unit->alignment))

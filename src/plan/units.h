@@ -11,6 +11,15 @@ enum { QI_PLAN_MOST_ITEMS = 1 << 30, QI_PLAN_MOST_ARENAS = 1024 };
 /* Sums of sizes, alignments and fixed offsets are below it. */
 #define QI_PLAN_MOST_BYTES (UINT64_C(1) << 50)
 
+/* Items in a sentence: "item 3", or "item 3 ('weights')"; "items 3 and 4". Use the text in one
+   expression. */
+typedef struct qi_plan_name_text {
+    char text[128];
+} qi_plan_name_text;
+
+qi_plan_name_text qi_plan_name(const quire_plan_problem *problem, uint32_t item);
+qi_plan_name_text qi_plan_names(const quire_plan_problem *problem, uint32_t a, uint32_t b);
+
 /*
  * Checks items and arenas one by one: sizes, times, sums, arenas, fixed offsets, separations. Fails
  * with INVALID_ARGUMENT, OUT_OF_RANGE or NO_SPACE, which name the item.
