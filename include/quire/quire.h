@@ -52,6 +52,7 @@
 #include "quire/record.h"         /* what is allocated and freed, as a trace */
 #include "quire/preset.h"         /* page policies of other allocators */
 #include "quire/space.h"          /* the range allocator alone */
+#include "quire/plan.h"           /* offsets for ranges with known lifetimes */
 /* clang-format on */
 
 #endif

@@ -14,6 +14,8 @@ static const command COMMANDS[] = {
     {"replay", "TRACE [options]", "replay an allocation trace on a memory and report its cost",
      run_replay, NULL},
     {"map", "TRACE [options]", "draw the pages of a memory at one event of a trace", run_map, NULL},
+    {"plan", "FILE [options]",
+     "give ranges with known lifetimes offsets in as few bytes as possible", run_plan, NULL},
     {"tune", "TRACE [options]", "replay a trace with many memory options and recommend one set",
      run_tune, NULL},
     {"bench", "WORKLOAD [options]", "time a workload of allocations and frees", run_bench,

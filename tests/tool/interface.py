@@ -11,7 +11,7 @@ import subprocess
 import termios
 
 from tool_run import (
-    COMMANDS, QUIRE, SMALL, TRACES, here, open_terminal, read_terminal, refused, run, run_all, write,
+    COMMANDS, QUIRE, WITHOUT_DEVICE, SMALL, TRACES, here, open_terminal, read_terminal, refused, run, run_all, write,
 )
 
 
@@ -66,7 +66,7 @@ def case_help():
             yield f"help {command}: exit {done.code}, {done.out[:100]!r}, {done.err}"
         if f"usage: quire {command} " not in done.out:
             yield f"help {command}: {done.out[:100]!r}"
-        if command != "bench" and not all(word in done.out for word in (
+        if command not in WITHOUT_DEVICE and not all(word in done.out for word in (
                 "--device D", "QUIRE_VULKAN_DEVICE", "QUIRE_CUDA_DEVICE")):
             yield f"{command} --help: no --device"
         yield from (f"{command} --help: {line!r}" for line in same.out.splitlines() if len(line) > 80)

@@ -7,7 +7,7 @@ usage: terminal.py PATH_TO_QUIRE SOURCE_ROOT
 import os
 import re
 
-from tool_run import COMMANDS, HEADER, execute, here, run, run_all, write
+from tool_run import COMMANDS, HEADER, WITHOUT_DEVICE, execute, here, run, run_all, write
 
 MARK = "owned"
 # a title of the window, a colour, DEL, a colour in C1 (U+009B), the byte 0x9b, a line end
@@ -51,11 +51,11 @@ def case_arguments():
     yield from look(EVIL, code=2, lines=1)
     yield from look(b"--" + EVIL, code=2, lines=1)
     for command in COMMANDS:
-        target = [trace] if command in ("replay", "map", "tune") else []
+        target = [trace] if command in ("replay", "map", "plan", "tune") else []
         target = ["a1k"] if command == "bench" else target
         yield from look(command, *target, b"--" + EVIL, code=2, lines=1)
         yield from look(command, *target, EVIL, code=2, lines=1)
-        if command != "bench":
+        if command not in WITHOUT_DEVICE:
             yield from look(command, *target, "--backend", EVIL, code=2, lines=1)
             yield from look(command, *target, "--profile", EVIL, code=1, lines=1)
     for option in ("--fit", "--page-size", "--plugin-device"):
@@ -66,6 +66,8 @@ def case_arguments():
         yield from look("bench", "a1k", option, EVIL, code=2, lines=1)
     for name in (b"ramp-", b"fill-"):
         yield from look("bench", name + EVIL, "--threads", "2", code=2)
+    for option in ("--limit", "--capacity", "--steps"):
+        yield from look("plan", trace, option, EVIL, code=2, lines=1)
     for option in ("--size", "--repeats"):
         yield from look("copy", option, EVIL, code=2, lines=1)
     yield from look("devices", "--backend", "plugin", "--plugin", EVIL, code=1, lines=1, mark="")

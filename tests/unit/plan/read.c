@@ -12,10 +12,14 @@
 
 static qi_host host;
 
+/* The names of the items are in `copy` until the next call. */
 static quire_result read_text(const char *text, qi_plan_file *file)
 {
+    static char copy[512];
+    CHECK(strlen(text) < sizeof copy);
+    strcpy(copy, text);
     CHECK_OK(qi_host_init(&host, unit_memory()));
-    return qi_plan_read("plan.csv", text, strlen(text), &host, file);
+    return qi_plan_read("plan.csv", copy, strlen(text), &host, file);
 }
 
 static void end(qi_plan_file *file)
@@ -36,8 +40,8 @@ UNIT(read, columns_may_have_any_order)
     CHECK(file.items[0].size == 10 && file.items[0].first_use == 0 && file.items[0].last_use == 4);
     CHECK(file.items[0].alignment == 32 && file.items[0].fixed_offset == 64);
     CHECK(file.items[0].is_fixed && file.items[1].is_fixed);
-    CHECK(file.ids[0].length == 9 && !memcmp(file.ids[0].text, "first one", 9));
-    CHECK(file.items[1].size == 7 && file.items[1].last_use == 8 && !file.ids[1].length);
+    CHECK_STR(file.items[0].name, "first one");
+    CHECK(file.items[1].size == 7 && file.items[1].last_use == 8 && !file.items[1].name);
     end(&file);
     CHECK_OK(read_text("id,lower,upper,size\n", &file));
     CHECK(!file.count && !file.items);
@@ -109,7 +113,7 @@ UNIT(read, random_texts_are_read_or_refused)
 UNIT(read, every_failure_of_host_memory_is_reported)
 {
     qi_plan_file file;
-    for (uint64_t at = 1; at <= 2; at++) {
+    for (uint64_t at = 1; at <= 1; at++) {
         test_memory_fail(unit_memory_state(), at, false);
         CHECK_FAILS(read_text("id,lower,upper,size,offset\na,0,1,2,0\n", &file),
                     QUIRE_ERROR_OUT_OF_HOST_MEMORY);

@@ -1,0 +1,143 @@
+"""The command plan: plans of CSV files and traces, their check, and what is refused.
+
+usage: plan.py PATH_TO_QUIRE SOURCE_ROOT
+"""
+
+import csv
+import pathlib
+
+from tool_run import (
+    BOOL, DATA, MAYBE, MIB, NUMBER, SMALL, TEXT, execute, fails, here, prints, result, run, run_all,
+    skip_without_data, succeeds, usage, write,
+)
+
+PLAN = {"file": TEXT, "ranges": NUMBER, "peak_bytes": NUMBER, "lower_bound_bytes": NUMBER, "proven_optimal": BOOL,
+        "steps": NUMBER, "wall_ns": NUMBER, "arenas": [{"capacity_bytes": MAYBE, "peak_bytes": NUMBER}]}
+HEADER = "id,lower,upper,size\n"
+THREE = HEADER + "input,0,3,4096\nweights,1,4,1024\noutput,3,5,4096\n"
+
+
+def plan(*args):
+    return result("plan", *args, shape=PLAN)
+
+
+def rows(path):
+    with open(path, encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def live_overlaps(items):
+    """Pairs of rows that live at one time and share bytes, by definition."""
+    numbers = [[int(item[key]) for key in ("lower", "upper", "size", "offset")] for item in items]
+    for i, (lower, upper, size, offset) in enumerate(numbers):
+        for j, (low, up, z, o) in enumerate(numbers[:i]):
+            if (lower < up and low < upper and offset < o + z and o < offset + size
+                    and items[i].get("arena") == items[j].get("arena")):
+                yield f"{items[j]} and {items[i]} share bytes"
+
+
+def case_plan():
+    path = write("three.csv", THREE)
+    value = plan(path)
+    if [value[key] for key in ("ranges", "peak_bytes", "lower_bound_bytes", "proven_optimal")] != [3, 5120, 5120, True]:
+        yield f"{value}"
+    yield from prints(["plan", path], "three.csv: 3 ranges", r"peak +5120 bytes \(5 KiB\)", "no plan has a lower peak")
+    yield from prints(["plan", path, "--csv", "-"], r"id,lower,upper,size,offset\ninput,0,3,4096,\d+\n")
+    done = run("plan", "-", stdin=THREE.encode())
+    yield from succeeds(done)
+
+
+def case_plan_file_is_checked():
+    path = write("three.csv", THREE)
+    yield from succeeds(run("plan", path, "--csv", "out.csv"))
+    out = here() / "out.csv"
+    yield from live_overlaps(rows(out))
+    yield from prints(["plan", "--check", out], "peak +5120 bytes")
+    value = plan("--check", out)
+    if value["peak_bytes"] != 5120 or not value["proven_optimal"]:
+        yield f"{value}"
+    bad = write("bad.csv", "id,lower,upper,size,offset\na,0,3,8,0\nb,2,4,8,7\n")
+    yield from fails(run("plan", "--check", bad), 1, r"items 0 \('a'\) and 1 \('b'\) of the plan share bytes")
+    yield from fails(run("plan", bad), 1, "share bytes")  # the offsets are fixed ones
+    yield from fails(run("plan", "--check", path), 1, r"item 0 \('input'\) has no offset")
+    fixed = write("fixed.csv", "id,lower,upper,size,offset\na,0,3,8,\nb,2,4,8,4\n")
+    yield from prints(["plan", fixed, "--csv", "-"], "a,0,3,8,12", "b,2,4,8,4")
+
+
+def case_plan_of_a_trace():
+    value = plan(SMALL, "--csv", "out.csv")
+    yield from live_overlaps(rows(here() / "out.csv"))
+    if value["ranges"] != 254 or not value["proven_optimal"]:
+        yield f"{value}"
+    trace = write("t.csv", "op,id,size,alignment,time_ns,stream,label\nalloc,7,10,4,0,0,x\nfree,7,,,1,0,\n"
+                           "alloc,7,20,64,2,0,y\n")
+    if plan(trace)["peak_bytes"] != 20:
+        yield "a range after another one takes its bytes"
+    yield from fails(run("plan", write("bad.csv", "op,id,size\nalloc,x\n")), 1, r"bad\.csv:")
+
+
+def case_plan_in_arenas():
+    path = write("arenas.csv", "id,lower,upper,size,alignment,arena,alias\na,0,9,600,,,\nb,0,9,600,,,\nc,0,9,100,8,2,\n"
+                               "d,0,4,50,,,1\ne,4,9,60,,,1\n")
+    value = plan(path, "--capacity", "1K,700", "--csv", "out.csv")
+    items = rows(here() / "out.csv")
+    yield from live_overlaps(items[:4])
+    if items[3]["offset"] != items[4]["offset"] or items[3]["arena"] != items[4]["arena"]:
+        yield f"aliases: {items}"
+    if items[2]["arena"] != "2" or [a["capacity_bytes"] for a in value["arenas"]] != [1024, 700]:
+        yield f"{items} {value}"
+    yield from prints(["plan", path, "--capacity", "1K,700"], r"arena 1 +\d+ bytes of 1024", r"arena 2 +\d+ bytes of 700")
+    value = plan(path, "--capacity", "1K,0")
+    if value["arenas"][1]["capacity_bytes"] is not None:
+        yield f"{value}"
+    yield from prints(["plan", "--check", "out.csv", "--capacity", "1K,700"], "arena 2")
+    yield from fails(run("plan", path, "--capacity", "512,599"), 1,
+                     r"item 0 \('a'\) of the plan has 600 B: the largest arena that it may use has 599 B")
+    yield from fails(run("plan", path), 1, "names arena 2 of 1")
+
+
+def case_plan_refuses():
+    path = write("three.csv", THREE)
+    yield from fails(run("plan", path, "--capacity", "5119"), 1,
+                     "no plan fits: the items need 5120 bytes or more, and there are 5119")
+    yield from succeeds(run("plan", path, "--capacity", "5K"))
+    for text, says in (("", r"bad\.csv:1: there is no column"), (HEADER + "a,1,1,1\n", r"bad\.csv:2: the upper time"),
+                       (HEADER + "a,0,1,0\n", "the size is 0, of 'a'"), (HEADER + "a,0,1\n", "lacks the column 'size'")):
+        yield from fails(run("plan", write("bad.csv", text)), 1, says)
+    yield from fails(run("plan", "none.csv"), 1, "none.csv")
+    yield from fails(run("plan", path, "--csv", "no/folder.csv"), 1, "no/folder")
+    for limit in ("0", "-1", "x", "", "1s", "1e99", "nan", "inf", " 1"):
+        yield from usage("plan", path, "--limit", limit, pattern="--limit takes seconds")
+    for capacity in ("x", "", "1K,", ",", "1K,,2", "-1", "1.5K", "9" * 40):
+        yield from usage("plan", path, "--capacity", capacity, pattern="--capacity takes sizes")
+    yield from usage("plan", path, "--capacity", ",".join(["1K"] * 1025), pattern="more than 1024")
+    yield from usage("plan", path, "--steps", "x", pattern="steps")
+    yield from usage("plan", path, "--csv", path, pattern="different files")
+    yield from usage("plan", path, "--json", "--csv", "-", pattern="one of --json and --csv")
+    yield from usage("plan", path, "--check", "--limit", "1", pattern="--check makes no plan")
+
+
+def case_plan_is_repeated_by_seed_and_steps():
+    # 5 items at a time, of nearly equal sizes: no order is the best
+    lines = [f"{i},{i},{i + 4 + i % 3},{1000 + i * 7919 % 400}" for i in range(300)]
+    path = write("many.csv", HEADER + "\n".join(lines) + "\n")
+    outs = [execute("plan", path, "--steps", "3000000", "--seed", seed, "--csv", "-").stdout for seed in (1, 1, 2)]
+    if outs[0] != outs[1] or not outs[0]:
+        yield "two runs differ"
+
+
+def case_plan_of_instances_of_others():
+    """Plans of MiniMalloc's instances within the published capacity, and proofs"""
+    if not DATA:
+        skip_without_data()
+    folder = pathlib.Path(DATA) / "static"
+    for path in sorted(folder.glob("*.1048576.csv")):
+        value = plan(path, "--capacity", "1M", "--limit", "60")
+        if value["peak_bytes"] > MIB:
+            yield f"{path.name}: {value}"
+    for name, limit in (("A.1048576", 60), ("G.1048576", 60), ("idealloc-G_1", 60), ("idealloc-resnet50", 60)):
+        if not plan(folder / f"{name}.csv", "--limit", limit)["proven_optimal"]:
+            yield f"{name}: not proven"
+
+
+run_all(globals())
