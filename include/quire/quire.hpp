@@ -40,6 +40,7 @@
 #include "quire/hpp/memory.hpp"     /* memories, stats scopes */
 #include "quire/hpp/mapping.hpp"    /* mappings */
 #include "quire/hpp/allocation.hpp" /* allocations, buffers, images */
+#include "quire/hpp/plan.hpp"       /* plans: offsets for ranges whose lifetimes are known */
 #if __cplusplus >= 201703L
 #include "quire/hpp/memory_resource.hpp" /* std::pmr::memory_resource */
 #include "quire/hpp/device_resource.hpp" /* the memory resource of RMM and CCCL */

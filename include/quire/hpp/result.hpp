@@ -43,11 +43,7 @@ class failure
     explicit failure(quire_result code) noexcept
         : code_(code), native_code_(quire_last_native_code())
     {
-        const char *sentence = quire_last_error();
-        const std::size_t size = std::strlen(sentence) + 1;
-        text_.reset(new (std::nothrow) char[size]);
-        if (text_)
-            std::memcpy(text_.get(), sentence, size);
+        keep(quire_last_error());
     }
 
     /* Of a call of an empty owner, with the name of its class. */
@@ -58,6 +54,15 @@ class failure
         text_.reset(new (std::nothrow) char[size]);
         if (text_)
             std::snprintf(text_.get(), size, text, owner);
+    }
+
+    /* Of a call that quire.hpp refuses itself, with a sentence. */
+    static failure with_sentence(quire_result code, const char *sentence) noexcept
+    {
+        failure made;
+        made.code_ = code;
+        made.keep(sentence);
+        return made;
     }
 
     quire_result code() const noexcept
@@ -79,6 +84,15 @@ class failure
     }
 
   private:
+    /* Copies a sentence, if there is host memory for it. */
+    void keep(const char *sentence) noexcept
+    {
+        const std::size_t size = std::strlen(sentence) + 1;
+        text_.reset(new (std::nothrow) char[size]);
+        if (text_)
+            std::memcpy(text_.get(), sentence, size);
+    }
+
     quire_result code_ = QUIRE_SUCCESS;
     std::int64_t native_code_ = 0;
     std::unique_ptr<char[]> text_;
