@@ -34,6 +34,7 @@ from .insight import (AllocationInfo, Budget, DeviceInfo, DeviceStatistics, Frag
                       NameUsage, OutOfMemory, PageInfo, Range, Statistics)
 from .memory import Memory, Scope
 from .options import FitOptions, PagePolicy
+from .plans import Plan, PlanInfo, plan, plan_check
 from .stream import Point, Stream
 from .trace import Recorder, ReplayReport, Trace, TraceInfo, read_trace, record
 from .vulkan import open_vulkan
@@ -45,9 +46,9 @@ __all__ = [
     "Growth", "Heap", "HeapFlags", "HostBacking", "HostHugePages", "HostProfile", "InvalidArgumentError", "Kind",
     "Limits", "LogLevel", "Memory", "MemoryFlags", "NameUsage", "NoSpaceError", "NotHostVisibleError",
     "NotMappedError", "NotPermittedError", "OutOfDeviceMemoryError", "OutOfHostMemoryError", "OutOfMemory",
-    "OutOfMemoryError", "OutOfRangeError", "OverBudgetError", "OverlapError", "PageInfo", "PagePolicy", "Point",
-    "QuireError", "Range", "Recorder", "ReplayReport", "Result", "Scope", "StaleHandleError", "Statistics", "Stream",
-    "TooManyAllocationsError", "TooManyPagesError", "Trace", "TraceInfo", "UnsupportedError", "Usage",
-    "WrongStateError", "cuda_info", "find_kind", "open_cuda", "open_host", "open_vulkan", "read_trace", "record",
-    "wrap_context", "wrap_stream",
+    "OutOfMemoryError", "OutOfRangeError", "OverBudgetError", "OverlapError", "PageInfo", "PagePolicy", "Plan",
+    "PlanInfo", "Point", "QuireError", "Range", "Recorder", "ReplayReport", "Result", "Scope", "StaleHandleError",
+    "Statistics", "Stream", "TooManyAllocationsError", "TooManyPagesError", "Trace", "TraceInfo", "UnsupportedError",
+    "Usage", "WrongStateError", "cuda_info", "find_kind", "open_cuda", "open_host", "open_vulkan", "plan",
+    "plan_check", "read_trace", "record", "wrap_context", "wrap_stream",
 ]

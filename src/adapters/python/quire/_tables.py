@@ -285,6 +285,48 @@ class quire_replay_report(Structure):
         ("fragmentation", quire_fragmentation), ("stopped", c_bool), ("unused", c_uint64 * 4)]
 
 
+class quire_plan_item(Structure):
+    _fields_: ClassVar[Fields] = [
+        ("size", c_uint64), ("alignment", c_uint64), ("first_use", c_uint64), ("last_use", c_uint64),
+        ("fixed_offset", c_uint64), ("arena", c_uint32), ("alias_group", c_uint32), ("is_fixed", c_bool),
+        ("name", c_char_p)]
+
+
+class quire_plan_arena(Structure):
+    _fields_: ClassVar[Fields] = [("capacity", c_uint64)]
+
+
+class quire_plan_separation(Structure):
+    _fields_: ClassVar[Fields] = [("first", c_uint32), ("second", c_uint32)]
+
+
+class quire_plan_problem(Structure):
+    _fields_: ClassVar[Fields] = [
+        ("items", POINTER(quire_plan_item)), ("arenas", POINTER(quire_plan_arena)),
+        ("separations", POINTER(quire_plan_separation)), ("item_count", c_uint32), ("arena_count", c_uint32),
+        ("separation_count", c_uint32), ("unused", c_uint64 * 4)]
+
+
+class quire_plan_info(Structure):
+    _fields_: ClassVar[Fields] = [
+        ("peak_bytes", c_uint64), ("lower_bound_bytes", c_uint64), ("steps", c_uint64), ("wall_ns", c_uint64),
+        ("proven_optimal", c_bool), ("unused", c_uint64 * 4)]
+
+
+quire_plan_options_progress = CFUNCTYPE(c_bool, c_void_p, POINTER(quire_plan_info))
+
+
+class quire_plan_options(Structure):
+    _fields_: ClassVar[Fields] = [
+        ("step_limit", c_uint64), ("time_limit_ns", c_uint64), ("seed", c_uint64),
+        ("progress", quire_plan_options_progress), ("user", c_void_p), ("host_memory", POINTER(quire_host_memory)),
+        ("unused", c_uint64 * 4)]
+
+
+class quire_plan_place(Structure):
+    _fields_: ClassVar[Fields] = [("offset", c_uint64), ("arena", c_uint32)]
+
+
 class quire_host_profile(Structure):
     _fields_: ClassVar[Fields] = [
         ("name", c_char_p), ("heap_count", c_uint32), ("kind_count", c_uint32), ("heaps", quire_heap * MAX_HEAPS),
@@ -440,6 +482,11 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "quire_trace_destroy": (None, [POINTER(c_void_p)]),
     "quire_trace_get_info": (c_int, [c_void_p, POINTER(quire_trace_info)]),
     "quire_trace_replay": (c_int, [c_void_p, c_void_p, POINTER(quire_replay_options), POINTER(quire_replay_report)]),
+    "quire_plan": (c_int, [
+        POINTER(quire_plan_problem), POINTER(quire_plan_options), POINTER(quire_plan_place),
+        POINTER(quire_plan_info)]),
+    "quire_plan_check": (c_int, [
+        POINTER(quire_plan_problem), POINTER(quire_plan_place), POINTER(c_uint64), POINTER(quire_host_memory)]),
     "quire_allocation_hold": (c_int, [c_void_p, quire_allocation]),
     "quire_allocation_release": (c_int, [c_void_p, quire_allocation]),
     "quire_host_open": (c_int, [POINTER(quire_host_options), POINTER(c_void_p)]),

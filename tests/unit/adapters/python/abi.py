@@ -62,7 +62,7 @@ def c_name(kind, member):
 
 def compile_and_run(folder, lines, with_vulkan):
     """Lines of "NAME VALUE" that a program of C prints, as a dictionary."""
-    included = ["quire.h", "host.h", "cuda.h", "trace.h", "backend.h"] + ["vulkan.h"] * with_vulkan
+    included = ["quire.h", "host.h", "cuda.h", "trace.h", "plan.h", "backend.h"] + ["vulkan.h"] * with_vulkan
     source = [f"#include <quire/{name}>" for name in included] + [
         "#include <stdio.h>", "#define SHOW(name, value) printf(\"%s %lld\\n\", (name), (long long)(value))",
         "int main(void)", "{", *lines, "return 0;", "}", ""]
