@@ -45,7 +45,7 @@ static uint32_t first_above(const span_set *set, uint32_t from, uint64_t offset)
 }
 
 /* Adds a span and merges it with those that it meets or touches. */
-static bool add_span(span_set *set, uint64_t begin, uint64_t end, qi_host *host)
+static bool add_span(qi_plan_gaps *gaps, span_set *set, uint64_t begin, uint64_t end)
 {
     uint32_t low = begin ? first_above(set, 0, begin - 1) : 0, high = low;
     for (; high < set->count && set->spans[high].begin <= end; high++) {
@@ -53,10 +53,11 @@ static bool add_span(span_set *set, uint64_t begin, uint64_t end, qi_host *host)
         qi_raise(&end, set->spans[high].end);
     }
     if (low == high && set->count == set->room) {
-        uint32_t room = set->room ? 2 * set->room : 2;
-        span *spans = qi_host_resize(host, set->spans, set->room, room, sizeof *spans);
+        uint32_t room = set->room ? set->room + set->room / 2 + 1 : 2;
+        span *spans = qi_host_resize(gaps->host, set->spans, set->room, room, sizeof *spans);
         if (!spans)
             return false;
+        gaps->room += room - set->room;
         set->spans = spans;
         set->room = room;
     }
@@ -71,6 +72,9 @@ static void release_spans(span_set *set, qi_host *host)
     qi_host_release(host, set->spans, set->room, sizeof(span));
     *set = (span_set){NULL, 0, 0};
 }
+
+/* How many spans the sets have room for, for each range, before an order begins. */
+enum { ROOM_FOR_EACH = 4 };
 
 /* ---- the tree ------------------------------------------------------------------------------ */
 
@@ -136,14 +140,21 @@ void qi_plan_gaps_release(qi_plan_gaps *gaps)
     qi_host_release(gaps->host, gaps->askers, nodes, sizeof *gaps->askers);
 }
 
-/* Empties the sets and keeps their memory. */
+/* Empties the sets. They keep their memory, unless different orders have filled different sets. */
 static void reset(qi_plan_gaps *gaps)
 {
+    const bool is_large = gaps->room / ROOM_FOR_EACH > gaps->line->count;
     node_list nodes;
     for (uint32_t i = 0; i < 2 * gaps->leaves; i++) {
         gaps->some[i].count = gaps->cover[i].count = 0;
         gaps->askers[i] = 0;
+        if (is_large) {
+            release_spans(&gaps->some[i], gaps->host);
+            release_spans(&gaps->cover[i], gaps->host);
+        }
     }
+    if (is_large)
+        gaps->room = 0;
     for (uint32_t i = 0; i < gaps->line->count; i++) {
         find_own(gaps, &gaps->line->ranges[i], &nodes);
         for (uint32_t k = 0; k < nodes.own; k++)
@@ -154,7 +165,7 @@ static void reset(qi_plan_gaps *gaps)
 
 static bool add(qi_plan_gaps *gaps, span_set *set, uint64_t begin, uint64_t end)
 {
-    gaps->is_out_of_memory |= !add_span(set, begin, end, gaps->host);
+    gaps->is_out_of_memory |= !add_span(gaps, set, begin, end);
     return !gaps->is_out_of_memory;
 }
 
@@ -288,7 +299,7 @@ uint64_t qi_plan_place(qi_plan_gaps *gaps, const uint32_t *order, bool narrowest
         offsets[order[i]] = at;
         qi_raise(&peak, at + range->size);
         add_range(gaps, &nodes, at, at + range->size);
-        if (gaps->is_out_of_memory)
+        if (gaps->is_out_of_memory || gaps->room > gaps->most_room)
             return UINT64_MAX;
     }
     return peak;

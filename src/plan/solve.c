@@ -31,6 +31,9 @@ typedef struct solver {
     uint64_t *offsets; /* of the plan that is made */
 } solver;
 
+/* To sort, and to begin, for each range. */
+enum { STEPS_TO_SORT = 32 };
+
 static bool is_done(const solver *s)
 {
     return s->best->peak <= s->best->bound || s->best->peak <= s->enough || s->effort->is_over;
@@ -103,10 +106,18 @@ static quire_result sweeps(solver *s)
 
 /* ---- orders -------------------------------------------------------------------------------- */
 
+/* Orders of many ranges whose lifetimes have nothing in common need long sets. */
+enum { MANY = 10000, ROOM_FOR_EACH = 10 };
+
 static quire_result place(solver *s, const qi_plan_key keys[QI_PLAN_KEYS], bool narrowest,
                           uint64_t *random, qi_plan_effort *effort)
 {
+    const uint64_t count = s->line->count;
+    const bool is_limited = count >= MANY && s->best->peak != UINT64_MAX;
     qi_plan_sort(&s->sorter, keys, random, s->order);
+    s->gaps.most_room = is_limited ? ROOM_FOR_EACH * count : UINT64_MAX;
+    if (!qi_plan_spend(effort, count * STEPS_TO_SORT))
+        return QUIRE_SUCCESS;
     uint64_t peak = qi_plan_place(&s->gaps, s->order, narrowest, s->best->peak, effort, s->offsets);
     offer(s, peak);
     return s->gaps.is_out_of_memory
