@@ -31,12 +31,18 @@ WHOLE = ["--no-standard-checks", "--no-malloc-may-fail", "--slice-formula",
          "--max-field-sensitivity-array-size", "2",
          "--unwindset", "set_first_generations.0:70", "--unwindset", "bucket_shift_for.0:16"]
 
+# Proofs of plans: the tree of the check is as deep as three items need.
+PLAN = ["--no-standard-checks", "--no-malloc-may-fail", "--slice-formula",
+        "--unwindset", "largest_arena.0:3", "--unwindset", "gcd.0:5", "--unwindset", "index_of.0:4",
+        "--unwindset", "reach_of:4", "--unwindset", "extend:4"]
+
 # file: further sources, unwinding bound, seconds, options
 FILES = {
     "bits": ([], 66, 60, []),
     "buckets": ([], 18, 60, []),
     "classes": ([], 2, 60, []),
     "handle": ([], 2, 60, []),
+    "plan_check": (["tests/cbmc/plan_stubs.c", "src/plan/check.c", "src/plan/units.c"], 60, 900, PLAN),
     "search": (SPACE, 16, 300, WHOLE),
     "split_merge": (SPACE, 5, 900, WHOLE),
 }
