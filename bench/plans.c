@@ -6,8 +6,8 @@
  * Without --kind all kinds are planned. With a goal it fails if a peak needs more. --csv prints the
  * ranges of one kind instead, as `quire plan` reads them.
  *
- * A network is a chain of layers, each with a few operations. Channels and resolution change now and
- * then. Sizes are bytes, rounded up to 256. The kinds:
+ * A network is a chain of layers, each with a few operations. Channels and resolution change now
+ * and then. Sizes are bytes, rounded up to 256. The kinds:
  *
  *     inference  activations, some of which skip layers; convolution matrices; temporaries
  *     training   the same forward; activations that the way back needs live until then; gradients

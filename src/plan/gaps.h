@@ -17,8 +17,8 @@ typedef struct qi_plan_gaps {
     uint32_t leaves; /* a power of two */
     qi_plan_span_set *some, *cover;
     uint32_t *askers;
-    uint64_t room;      /* spans that the sets have room for */
-    uint64_t most_room; /* an order that needs more is given up */
+    uint64_t room;          /* spans that the sets have room for */
+    uint64_t most_room;     /* an order that needs more is given up */
     qi_plan_span_set apart; /* of the range that is placed: those it is kept apart from */
     bool is_out_of_memory;
 } qi_plan_gaps;
