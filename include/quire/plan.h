@@ -23,7 +23,7 @@
 #ifndef QUIRE_PLAN_H
 #define QUIRE_PLAN_H
 
-#include "quire/base.h"
+#include "quire/allocation.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -150,6 +150,26 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_plan_check(const quire_plan_problem 
                                                        const quire_plan_place *places,
                                                        uint64_t *peaks,
                                                        const quire_host_memory *host_memory);
+
+/*
+ * Allocates the bytes of one arena of a plan, and makes a view of them for each item that is in it.
+ * The plan is checked first. The caller frees the allocation with quire_free; the views own
+ * nothing.
+ *
+ * options: as for quire_allocate, NULL for {0}. The plan sets the size, which must be 0; it raises
+ * the alignment so that the addresses of the items are multiples of their alignments too, and sets
+ * `offset_alignment`, which must be 0, if these are no powers of two.
+ *
+ * arena: 1 is the first. views: one for each item of the problem; {0} for items of other arenas. If
+ * the arena has no item, the allocation is {0}.
+ *
+ * On failure the allocation and the views are {0}. Errors: those of quire_plan_check and of
+ * quire_allocate.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_plan_allocate(
+    quire_memory *memory, const quire_plan_problem *problem, const quire_plan_place *places,
+    uint32_t arena, const quire_allocation_options *options, quire_allocation *allocation,
+    quire_view *views);
 
 #ifdef __cplusplus
 }

@@ -9,12 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "quire/trace.h"
 #include "src/base/json.h"
 #include "src/base/member.h"
 #include "src/base/result.h"
-#include "src/plan/read.h"
-#include "src/tool/options.h"
+#include "src/tool/plan.h"
 
 enum { MOST_ARENAS = 1024 };
 
@@ -47,47 +45,70 @@ static bool is_trace(const char *text)
     return !strncmp(text, "op,", 3);
 }
 
-/* The items of a trace: `item_of` has the last allocation of each range. */
-static quire_result take_events(plan_run *p, const quire_trace_info *info, uint32_t *item_of)
+/* `item_of` has the last allocation of each range. */
+static quire_result take_events(const quire_trace *trace, const quire_trace_info *info,
+                                uint32_t *item_of, qi_plan_file *file)
 {
     for (uint64_t i = 0; i < info->event_count; i++) {
         quire_trace_event e;
-        quire_result result = quire_trace_get_event(p->trace, i, &e);
+        quire_result result = quire_trace_get_event(trace, i, &e);
         if (result)
             return result;
         if (e.op == QUIRE_TRACE_FREE)
-            p->file.items[item_of[e.range]].last_use = i - 1;
+            file->items[item_of[e.range]].last_use = i - 1;
         if (e.op != QUIRE_TRACE_ALLOC)
             continue;
-        item_of[e.range] = p->file.count;
-        p->file.items[p->file.count++] = (quire_plan_item){.size = e.size,
-                                                           .alignment = e.alignment,
-                                                           .first_use = i,
-                                                           .last_use = info->event_count - 1,
-                                                           .name = *e.label ? e.label : NULL};
+        item_of[e.range] = file->count;
+        file->items[file->count++] = (quire_plan_item){.size = e.size,
+                                                       .alignment = e.alignment,
+                                                       .first_use = i,
+                                                       .last_use = info->event_count - 1,
+                                                       .name = *e.label ? e.label : NULL};
     }
     return QUIRE_SUCCESS;
 }
 
-static quire_result read_trace(plan_run *p, size_t size)
+quire_result plan_items_of_trace(const quire_trace *trace, qi_host *host, qi_plan_file *file)
 {
     quire_trace_info info;
-    quire_result result = quire_trace_parse(p->path, p->text, size, NULL, &p->trace);
-    if (!result)
-        result = quire_trace_get_info(p->trace, &info);
+    quire_result result = quire_trace_get_info(trace, &info);
     if (result)
         return result;
     if (info.alloc_count > UINT32_MAX / 4)
-        return qi_fail_text(QUIRE_ERROR_BAD_FILE, "%s: there are more than 2^30 ranges", p->path);
-    p->file.room = (uint32_t)info.alloc_count;
-    p->file.items = qi_host_allocate(&p->host, info.alloc_count, sizeof *p->file.items);
-    uint32_t *item_of = qi_host_allocate(&p->host, info.peak_ranges, sizeof *item_of);
-    if (info.alloc_count && !(p->file.items && item_of))
+        return qi_fail(QUIRE_ERROR_INVALID_ARGUMENT, "the trace has more than 2^30 ranges");
+    file->room = (uint32_t)info.alloc_count;
+    file->items = qi_host_allocate(host, info.alloc_count, sizeof *file->items);
+    uint32_t *item_of = qi_host_allocate(host, info.peak_ranges, sizeof *item_of);
+    if (info.alloc_count && !(file->items && item_of))
         result = qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for the ranges");
     else
-        result = take_events(p, &info, item_of);
-    qi_host_release(&p->host, item_of, info.peak_ranges, sizeof *item_of);
+        result = take_events(trace, &info, item_of, file);
+    qi_host_release(host, item_of, info.peak_ranges, sizeof *item_of);
     return result;
+}
+
+quire_result plan_trace(const quire_trace *trace, quire_plan_info *info)
+{
+    qi_host host;
+    qi_plan_file file = {.count = 0};
+    quire_plan_place *places = NULL;
+    quire_result result = qi_host_init(&host, NULL);
+    if (!result)
+        result = plan_items_of_trace(trace, &host, &file);
+    if (!result) {
+        places = qi_host_allocate(&host, file.count, sizeof *places);
+        const quire_plan_problem problem = {.items = file.items, .item_count = file.count};
+        result = quire_plan(&problem, NULL, places, info);
+    }
+    qi_host_release(&host, places, file.count, sizeof *places);
+    qi_plan_file_release(&file, &host);
+    return result;
+}
+
+static quire_result read_trace(plan_run *p, size_t size)
+{
+    quire_result result = quire_trace_parse(p->path, p->text, size, NULL, &p->trace);
+    return result ? result : plan_items_of_trace(p->trace, &p->host, &p->file);
 }
 
 /* Returns -1, or the exit code. */

@@ -6,11 +6,14 @@
 #include "src/base/json.h"
 #include "src/base/result.h"
 #include "src/tool/html.h"
+#include "src/tool/plan.h"
 
 typedef struct replay_run {
     replay_setup setup;
     output svg, html;
     bool json;
+    bool plan;            /* option --plan */
+    quire_plan_info best; /* with it: of a plan of the trace */
     progress bar;
     timeline timeline;
     quire_replay_report report;
@@ -47,6 +50,14 @@ static void print_sizes(const memory_choice *choice, uint64_t page_size)
         printf("pages %s %s\n\n", follows_use(&choice->options) ? "by use, from" : "of", size.text);
 }
 
+static void print_plan(const quire_plan_info *best, uint64_t requested)
+{
+    printf("  a plan needs           %s, %.4f times peak requested%s\n",
+           qi_bytes(best->peak_bytes).text,
+           requested ? (double)best->peak_bytes / (double)requested : 0,
+           best->proven_optimal ? "; no plan needs less" : "");
+}
+
 /* The path comes from the command line and is printed without control characters. */
 static void print_text(const replay_run *r, uint64_t page_size)
 {
@@ -64,6 +75,8 @@ static void print_text(const replay_run *r, uint64_t page_size)
     printf("  peak held              %s\n", qi_bytes(o->peak_live_bytes).text);
     printf("  peak reserved          %s, %.4f times peak requested\n",
            qi_bytes(o->peak_reserved_bytes).text, ratio);
+    if (r->plan)
+        print_plan(&r->best, o->peak_requested_bytes);
     printf("  pages                  %" PRIu64 " created, %" PRIu64 " destroyed, peak %" PRIu64
            "\n",
            o->pages_created, o->pages_destroyed, o->peak_pages);
@@ -94,6 +107,13 @@ static quire_result write_json(const replay_run *r, uint64_t page_size)
         qi_json_text(&json, "preset", r->setup.memory_choice.preset);
     write_members(&json, "options", &r->setup.memory_choice.options);
     write_report(&json, &r->report);
+    if (r->plan) {
+        qi_json_object(&json, "plan");
+        qi_json_number(&json, "peak_bytes", r->best.peak_bytes);
+        qi_json_number(&json, "lower_bound_bytes", r->best.lower_bound_bytes);
+        qi_json_bool(&json, "proven_optimal", r->best.proven_optimal);
+        qi_json_end_object(&json);
+    }
     qi_json_end_object(&json);
     return qi_json_finish(&json);
 }
@@ -131,7 +151,9 @@ static int play(replay_run *r)
         .time = &r->setup.time,
     };
     quire_memory_info info;
-    quire_result result = quire_memory_get_info(r->setup.memory, &info);
+    quire_result result = r->plan ? plan_trace(r->setup.trace, &r->best) : QUIRE_SUCCESS;
+    if (!result)
+        result = quire_memory_get_info(r->setup.memory, &info);
     if (!result)
         result = quire_trace_replay(r->setup.trace, r->setup.memory, &options, &r->report);
     end_progress(&r->bar);
@@ -160,6 +182,7 @@ int run_replay(const command *self, int argc, char **argv)
          &r.svg.path},
         {"html", "FILE", "write chart, report and pages as HTML (-: likewise)", OPTION_TEXT,
          &r.html.path},
+        {"plan", NULL, "state what a plan of the trace needs", OPTION_FLAG, &r.plan},
         {"json", NULL, "print one JSON object", OPTION_FLAG, &r.json},
     };
     size_t count = count_options(specs);

@@ -7,13 +7,14 @@ import csv
 import pathlib
 
 from tool_run import (
-    BOOL, DATA, MAYBE, MIB, NUMBER, SMALL, TEXT, execute, fails, here, prints, result, run, run_all,
+    BOOL, DATA, MAYBE, MIB, NUMBER, REPLAY, SMALL, TEXT, execute, fails, here, prints, result, run, run_all,
     skip_without_data, succeeds, usage, write,
 )
 
 PLAN = {"file": TEXT, "ranges": NUMBER, "peak_bytes": NUMBER, "lower_bound_bytes": NUMBER, "proven_optimal": BOOL,
         "steps": NUMBER, "wall_ns": NUMBER, "arenas": [{"capacity_bytes": MAYBE, "peak_bytes": NUMBER}]}
 HEADER = "id,lower,upper,size\n"
+TRACE = "op,id,size,alignment,time_ns,stream,label\n"
 THREE = HEADER + "input,0,3,4096\nweights,1,4,1024\noutput,3,5,4096\n"
 
 
@@ -74,6 +75,15 @@ def case_plan_of_a_trace():
     if plan(trace)["peak_bytes"] != 20:
         yield "a range after another one takes its bytes"
     yield from fails(run("plan", write("bad.csv", "op,id,size\nalloc,x\n")), 1, r"bad\.csv:")
+
+
+def case_plan_beside_a_replay():
+    value = result("replay", SMALL, "--plan", shape={**REPLAY, "plan": {
+        "peak_bytes": NUMBER, "lower_bound_bytes": NUMBER, "proven_optimal": BOOL}})
+    if value["plan"]["peak_bytes"] != plan(SMALL)["peak_bytes"]:
+        yield f"{value['plan']}"
+    yield from prints(["replay", SMALL, "--plan"], r"a plan needs +9.19 MiB, 1.0000 times peak requested; no plan")
+    yield from succeeds(run("replay", write("empty.csv", TRACE), "--plan"))
 
 
 def case_plan_in_arenas():
