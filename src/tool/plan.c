@@ -13,6 +13,7 @@
 #include "src/base/member.h"
 #include "src/base/result.h"
 #include "src/tool/plan.h"
+#include "src/tool/plan_picture.h"
 
 enum { MOST_ARENAS = 1024 };
 
@@ -22,7 +23,7 @@ typedef struct plan_run {
     const char *limit;      /* option --limit */
     uint64_t steps, seed;
     bool check, json;
-    output csv;
+    output csv, svg, html;
     progress bar;
     /* the file */
     char *text;
@@ -173,6 +174,12 @@ static bool parse_limit(plan_run *p)
     return p->options.time_limit_ns > 0;
 }
 
+/* How many files go to standard output. */
+static int uses_standard(const plan_run *p)
+{
+    return is_standard(p->csv.path) + is_standard(p->svg.path) + is_standard(p->html.path);
+}
+
 static int check_options(const command *self, plan_run *p)
 {
     if (!parse_capacities(p))
@@ -185,10 +192,14 @@ static int check_options(const command *self, plan_run *p)
     if (p->check && (p->limit || p->steps || p->csv.path))
         return bad_usage(self,
                          "--check makes no plan: --limit, --steps and --csv do not go with it");
-    if (p->json && is_standard(p->csv.path))
-        return bad_usage(self, "standard output takes one of --json and --csv");
-    if (is_same_file(p->csv.path, p->path))
-        return bad_usage(self, "the ranges and --csv must be different files");
+    if (p->json + uses_standard(p) > 1)
+        return bad_usage(self, "standard output takes one of --json, --csv, --svg and --html");
+    const char *paths[] = {p->path, p->csv.path, p->svg.path, p->html.path};
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < i; j++)
+            if (is_same_file(paths[i], paths[j]))
+                return bad_usage(self,
+                                 "the ranges, --csv, --svg and --html must be different files");
     p->options.step_limit = p->steps;
     p->options.seed = p->seed;
     return -1;
@@ -277,6 +288,23 @@ static quire_result write_csv(void *subject, quire_sink sink, void *user)
     return qi_writer_finish(&w);
 }
 
+static plan_picture picture_of(const plan_run *p)
+{
+    return (plan_picture){p->path, &p->problem, p->places, &p->info, p->peaks};
+}
+
+static quire_result write_svg(void *subject, quire_sink sink, void *user)
+{
+    const plan_picture picture = picture_of(subject);
+    return write_plan_svg(&picture, sink, user);
+}
+
+static quire_result write_html(void *subject, quire_sink sink, void *user)
+{
+    const plan_picture picture = picture_of(subject);
+    return write_plan_html(&picture, sink, user);
+}
+
 static quire_result print_json(const plan_run *p)
 {
     qi_json json;
@@ -329,15 +357,17 @@ static void print_text(const plan_run *p)
 
 static int plan_and_write(plan_run *p)
 {
-    if (!open_output(&p->csv))
+    if (!open_output(&p->csv) || !open_output(&p->svg) || !open_output(&p->html))
         return EXIT_FAILED;
     if (p->check ? check_file(p) : make_plan(p))
         return fail_with_last_error();
-    if (p->csv.path && !write_output(&p->csv, write_csv, p))
+    if ((p->csv.path && !write_output(&p->csv, write_csv, p)) ||
+        (p->svg.path && !write_output(&p->svg, write_svg, p)) ||
+        (p->html.path && !write_output(&p->html, write_html, p)))
         return EXIT_FAILED;
     if (p->json)
         return print_json(p) ? fail_with_last_error() : EXIT_OK;
-    if (!is_standard(p->csv.path))
+    if (!uses_standard(p))
         print_text(p);
     return EXIT_OK;
 }
@@ -358,6 +388,10 @@ int run_plan(const command *self, int argc, char **argv)
         {"check", NULL, "check the offsets of the file instead", OPTION_FLAG, &p.check},
         {"csv", "FILE", "write the ranges with their offsets (-: standard output)", OPTION_TEXT,
          &p.csv.path},
+        {"svg", "FILE", "draw the plan, time across, addresses up (-: likewise)", OPTION_TEXT,
+         &p.svg.path},
+        {"html", "FILE", "write picture and figures as HTML (-: likewise)", OPTION_TEXT,
+         &p.html.path},
         {"json", NULL, "print the result as one JSON object", OPTION_FLAG, &p.json},
     };
     int code = parse_options(self, argc, argv, specs, sizeof specs / sizeof *specs, &p.path);
@@ -368,6 +402,8 @@ int run_plan(const command *self, int argc, char **argv)
     if (code < 0)
         code = plan_and_write(&p);
     close_output(&p.csv);
+    close_output(&p.svg);
+    close_output(&p.html);
     qi_plan_file_release(&p.file, &p.host);
     quire_trace_destroy(&p.trace);
     free(p.places);

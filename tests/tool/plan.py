@@ -5,6 +5,7 @@ usage: plan.py PATH_TO_QUIRE SOURCE_ROOT
 
 import csv
 import pathlib
+from xml.etree import ElementTree
 
 from tool_run import (
     BOOL, DATA, MAYBE, MIB, NUMBER, REPLAY, SMALL, TEXT, execute, fails, here, prints, result, run, run_all,
@@ -86,6 +87,32 @@ def case_plan_beside_a_replay():
     yield from succeeds(run("replay", write("empty.csv", TRACE), "--plan"))
 
 
+def case_plan_as_a_picture():
+    """Each item is one rectangle with its name; the page loads nothing and has no script"""
+    path = write("three.csv", HEADER + "a<b/c,0,3,4096\nweights,1,4,1024\n,3,5,4096\n")
+    yield from succeeds(run("plan", path, "--svg", "plan.svg", "--html", "plan.html"))
+    svg = ElementTree.parse(here() / "plan.svg")
+    titles = [t.text for t in svg.iter("{http://www.w3.org/2000/svg}title")]
+    for text in ("a<b/c: 4 KiB at offset ", "weights: 1 KiB", "item 2: 4 KiB"):
+        if sum(t.startswith(text) for t in titles) != 1:
+            yield f"{text}: {titles}"
+    page = (here() / "plan.html").read_text()
+    if "<script" in page or "http://" in page.replace("http://www.w3.org/2000/svg", "") or "a<b" in page:
+        yield page[:300]
+    for text in ("No plan has a lower peak", "<td>peak<td>5120<td>5 KiB", "busiest time, 1", "a&lt;b/c<td>4096"):
+        if text not in page:
+            yield f"no {text!r} in {page}"
+    yield from prints(["plan", path, "--svg", "-"], "<svg ", "</svg>")
+    arenas = write("arenas.csv", "id,lower,upper,size,arena\na,0,9,60,1\nb,0,9,70,2\n")
+    yield from prints(["plan", arenas, "--capacity", "100,0", "--svg", "-"], "arena 1", "arena 2", "b: 70 B at offset 0")
+    yield from prints(["plan", write("none.csv", HEADER), "--html", "-"], "A plan of 0 items", "</html>")
+    many = write("many.csv", HEADER + "".join(f"{i},{i},{i + 2},64\n" for i in range(21000)))
+    yield from prints(["plan", many, "--html", "-", "--steps", "1"], "the 20000 items of the largest area")
+    same = write("x.svg", "")
+    yield from usage("plan", path, "--svg", same, "--html", same, pattern="different files")
+    yield from usage("plan", path, "--svg", "-", "--html", "-", pattern="one of --json")
+
+
 def case_plan_in_arenas():
     path = write("arenas.csv", "id,lower,upper,size,alignment,arena,alias\na,0,9,600,,,\nb,0,9,600,,,\nc,0,9,100,8,2,\n"
                                "d,0,4,50,,,1\ne,4,9,60,,,1\n")
@@ -123,7 +150,7 @@ def case_plan_refuses():
     yield from usage("plan", path, "--capacity", ",".join(["1K"] * 1025), pattern="more than 1024")
     yield from usage("plan", path, "--steps", "x", pattern="steps")
     yield from usage("plan", path, "--csv", path, pattern="different files")
-    yield from usage("plan", path, "--json", "--csv", "-", pattern="one of --json and --csv")
+    yield from usage("plan", path, "--json", "--csv", "-", pattern="one of --json, --csv")
     yield from usage("plan", path, "--check", "--limit", "1", pattern="--check makes no plan")
 
 

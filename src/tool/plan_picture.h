@@ -1,0 +1,23 @@
+/*
+ * plan_picture.h - a plan as a picture: time across, addresses up.
+ */
+#ifndef QUIRE_SRC_TOOL_PLAN_PICTURE_H
+#define QUIRE_SRC_TOOL_PLAN_PICTURE_H
+
+#include "quire/plan.h"
+#include "src/base/json.h"
+
+typedef struct plan_picture {
+    const char *title; /* from outside; is escaped */
+    const quire_plan_problem *problem;
+    const quire_plan_place *places;
+    const quire_plan_info *info;
+    const uint64_t *peaks; /* of each arena */
+} plan_picture;
+
+/* Writes SVG, or a page of HTML with the picture, its figures, and what is in use at the busiest
+   time. Fails with OUT_OF_HOST_MEMORY, and BAD_FILE if the sink fails. */
+quire_result write_plan_svg(const plan_picture *picture, quire_sink sink, void *user);
+quire_result write_plan_html(const plan_picture *picture, quire_sink sink, void *user);
+
+#endif
