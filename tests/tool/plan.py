@@ -5,10 +5,12 @@ usage: plan.py PATH_TO_QUIRE SOURCE_ROOT
 
 import csv
 import pathlib
+import subprocess
+import sys
 from xml.etree import ElementTree
 
 from tool_run import (
-    BOOL, DATA, MAYBE, MIB, NUMBER, REPLAY, SMALL, TEXT, execute, fails, here, prints, result, run, run_all,
+    BOOL, DATA, MAYBE, MIB, NUMBER, REPLAY, ROOT, SMALL, Skipped, TEXT, execute, fails, here, prints, result, run, run_all,
     skip_without_data, succeeds, usage, write,
 )
 
@@ -152,6 +154,36 @@ def case_plan_refuses():
     yield from usage("plan", path, "--csv", path, pattern="different files")
     yield from usage("plan", path, "--json", "--csv", "-", pattern="one of --json, --csv")
     yield from usage("plan", path, "--check", "--limit", "1", pattern="--check makes no plan")
+
+
+MODEL = """
+import sys
+from onnx import TensorProto, helper, save
+vector = lambda name, *dims: helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
+nodes = [helper.make_node("MatMul", ["x", "w"], ["a"]), helper.make_node("Relu", ["a"], ["b"]),
+         helper.make_node("Add", ["a", "b"], ["y"])]
+weights = helper.make_tensor("w", TensorProto.FLOAT, [16, 32], [0.0] * 512)
+save(helper.make_model(helper.make_graph(nodes, "g", [vector("x", "batch", 16)], [vector("y", "batch", 32)],
+                                         [weights])), sys.argv[1])
+"""
+
+
+def case_plan_of_an_onnx_graph():
+    """docs/examples/onnx_lifetimes.py lists the tensors of a graph"""
+    python = next((p for p in (sys.executable, "/usr/bin/python3")
+                   if not subprocess.run([p, "-c", "import onnx"], capture_output=True, check=False).returncode), None)
+    if not python:
+        raise Skipped("python3-onnx is not installed")
+    subprocess.run([python, "-c", MODEL, here() / "model.onnx"], check=True)
+    script = [python, ROOT / "docs/examples/onnx_lifetimes.py", here() / "model.onnx", "--dim", "batch=2"]
+    listed = subprocess.run(script, capture_output=True, text=True, check=True).stdout
+    if listed != "id,lower,upper,size\nx,0,1,128\na,0,3,256\nb,1,3,256\ny,2,3,256\n":
+        yield listed
+    if plan(write("model.csv", listed))["peak_bytes"] != 768:
+        yield "another peak"
+    more = subprocess.run([*script, "--weights"], capture_output=True, text=True, check=True).stdout
+    if more != listed + "w,0,3,2048\n":
+        yield more
 
 
 def case_plan_is_repeated_by_seed_and_steps():
