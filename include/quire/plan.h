@@ -112,7 +112,7 @@ typedef struct quire_plan_options {
 } quire_plan_options;
 
 /* The step limit by default: less than a second. */
-#define QUIRE_PLAN_STEPS UINT64_C(200000000)
+#define QUIRE_PLAN_STEPS UINT64_C(100000000)
 
 /*
  * Writes the place of each item of the best plan that is found, and facts about it. A first plan is

@@ -73,14 +73,9 @@ static quire_result find_needs(const quire_plan_problem *problem, const quire_pl
         if (places[i].arena != arena)
             continue;
         qi_raise(&n->size, places[i].offset + item->size);
-        uint64_t a = n->alignment, b = item->alignment ? item->alignment : 1;
-        while (b) {
-            uint64_t rest = a % b;
-            a = b;
-            b = rest;
-        }
+        const uint64_t divisor = qi_gcd(n->alignment, item->alignment);
         if (item->alignment &&
-            qi_multiply_overflows(n->alignment / a, item->alignment, &n->alignment))
+            qi_multiply_overflows(n->alignment / divisor, item->alignment, &n->alignment))
             return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                                 "no number is a multiple of the alignments of the items up to %u",
                                 i);

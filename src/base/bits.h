@@ -71,6 +71,17 @@ static inline bool qi_align_up_overflows(uint64_t value, uint64_t alignment, uin
     return qi_add_overflows(value, qi_padding(value, alignment), aligned);
 }
 
+/* The greatest common divisor; of 0 and a number it is the number. */
+static inline uint64_t qi_gcd(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
 /* Raises a peak. */
 static inline void qi_raise(uint64_t *value, uint64_t to)
 {

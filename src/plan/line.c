@@ -29,33 +29,52 @@ static int by_time(const void *a, const void *b)
 
 static void find_sections(qi_plan_line *line, const event *events, uint32_t event_count)
 {
-    uint64_t load = 0;
+    uint64_t load = 0, bytes = 0;
     bool has_begun = false; /* a range has since the last section closed */
     for (uint32_t i = 0; i < event_count; i++) {
         qi_plan_range *range = &line->ranges[events[i].range];
         if (!events[i].is_end) {
             range->begin = line->section_count;
-            load += range->size;
+            load += range->room;
+            bytes += range->size;
             has_begun = true;
+            qi_raise(&line->bound, bytes);
             continue;
         }
         if (has_begun)
             line->loads[line->section_count++] = load;
         has_begun = false;
         range->end = line->section_count;
-        load -= range->size;
+        load -= range->room;
+        bytes -= range->size;
     }
 }
 
+/* The ranges of a section take their rooms, but for the highest one. */
 static void find_bound(qi_plan_line *line)
 {
-    line->bound = 0;
-    for (uint32_t i = 0; i < line->section_count; i++)
-        qi_raise(&line->bound, line->loads[i]);
+    uint64_t most_saved = 0;
     for (uint32_t i = 0; i < line->count; i++) {
         const qi_plan_range *range = &line->ranges[i];
         qi_raise(&line->bound, qi_plan_lift(line, range, 0) + range->size);
+        qi_raise(&most_saved, range->room - range->size);
     }
+    for (uint32_t i = 0; i < line->section_count; i++)
+        if (line->loads[i] > most_saved)
+            qi_raise(&line->bound, line->loads[i] - most_saved);
+}
+
+static void find_rooms(qi_plan_line *line)
+{
+    line->grain = 0;
+    for (uint32_t i = 0; i < line->count; i++) {
+        line->grain = qi_gcd(line->grain, line->ranges[i].alignment);
+        line->grain = qi_gcd(line->grain, line->ranges[i].low);
+    }
+    for (uint32_t i = 0; i < line->arena_count; i++)
+        line->grain = qi_gcd(line->grain, line->bases[i]);
+    for (uint32_t i = 0; i < line->count; i++)
+        line->ranges[i].room = qi_plan_align(line->ranges[i].size, line->grain);
 }
 
 quire_result qi_plan_line_prepare(qi_plan_line *line, qi_host *host)
@@ -69,6 +88,7 @@ quire_result qi_plan_line_prepare(qi_plan_line *line, qi_host *host)
     line->loads = qi_host_allocate(host, line->count, sizeof *line->loads);
     bool has_memory = events && line->loads;
     if (has_memory) {
+        find_rooms(line);
         for (uint32_t i = 0; i < line->count; i++) {
             events[2 * i] = (event){line->ranges[i].first, i, false};
             events[2 * i + 1] = (event){line->ranges[i].last, i, true};

@@ -18,6 +18,7 @@
 
 typedef struct qi_plan_range {
     uint64_t size;
+    uint64_t room;        /* the size, rounded up to the grain of the line */
     uint64_t alignment;   /* above 0; of the offset from the begin of its arena */
     uint64_t low, high;   /* it begins at or above `low` and ends at or below `high` */
     uint64_t first, last; /* the times at which it lives, both included */
@@ -30,7 +31,9 @@ typedef struct qi_plan_line {
     uint32_t arena_count;  /* above 0 */
     const uint64_t *bases; /* where each arena begins; the first is 0 */
     uint32_t section_count;
-    uint64_t *loads; /* of each section: the sum of the sizes */
+    uint64_t *loads; /* of each section: the sum of the rooms */
+    uint64_t grain;  /* the offset of each range is a multiple of it, so that one range takes its
+                        room from another unless nothing lies above it */
     /* Range i is kept apart from those in apart[apart_starts[i]] until before apart_starts[i + 1];
        each pair is there twice. Both NULL: there are none. */
     const uint32_t *apart_starts;
@@ -39,7 +42,7 @@ typedef struct qi_plan_line {
 } qi_plan_line;
 
 /*
- * Finds the sections, the loads and the bound; the other members are set. Fails with
+ * Finds the grain, the rooms, the sections, the loads and the bound; the other members are set. Fails with
  * OUT_OF_HOST_MEMORY. Release it with qi_plan_line_release, after a failure too.
  */
 QUIRE_MUST_USE quire_result qi_plan_line_prepare(qi_plan_line *line, qi_host *host);

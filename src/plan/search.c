@@ -2,14 +2,14 @@
  * search.c - the depth-first search.
  *
  * State: the *floor* of each section, the lowest offset that is still usable in it; the sum of the
- * sizes of its unplaced ranges; the lowest offset of each unplaced range. Ranges are placed in the
+ * rooms of its unplaced ranges; the lowest offset of each unplaced range. Ranges are placed in the
  * order of their offsets, so that the search reaches every plan in one order only. A plan is
  * looked for in which no range could lie lower while those below it stay.
  *
  * A node takes a section with the lowest floor. Either one of its ranges begins at this floor, or
  * none does, and the floor rises to the lowest offset at which one still can begin. Floors raise
  * lowest offsets, and these raise the floors of other sections, until nothing changes. A section
- * whose floor and unplaced sizes exceed the capacity fails the node; so does a range that would end
+ * whose floor and unplaced rooms exceed the capacity fails the node; so does a range that would end
  * above the capacity.
  *
  * Sections that no unplaced range connects are goals of their own. They are reached one after the
@@ -54,11 +54,12 @@ struct qi_plan_search {
     const qi_plan_line *line;
     qi_plan_sorter *sorter;
     qi_host *host;
-    uint64_t capacity;
-    uint32_t rule; /* which of the sections with the lowest floor: see is_better */
+    uint64_t capacity; /* of the ends of ranges */
+    uint64_t ceiling;  /* of floors and rooms: the capacity, rounded up to the grain */
+    uint32_t rule;     /* which of the sections with the lowest floor: see is_better */
 
     /* of sections */
-    uint64_t *floors, *bytes; /* bytes: of unplaced ranges */
+    uint64_t *floors, *bytes; /* bytes: the rooms of unplaced ranges */
     uint32_t *unplaced;       /* their number */
     uint32_t *bridges; /* unplaced ranges, and pairs to keep apart, that reach the next one */
     uint32_t *starts, *members; /* the ranges of section s: from starts[s] until starts[s + 1] */
@@ -148,7 +149,7 @@ static bool raise_lowest(qi_plan_search *s, uint32_t i, uint64_t offset)
 static bool raise_members(qi_plan_search *s, uint32_t section)
 {
     const uint64_t floor = s->floors[section];
-    if (s->unplaced[section] && floor + s->bytes[section] > s->capacity)
+    if (s->unplaced[section] && floor + s->bytes[section] > s->ceiling)
         return false;
     for (uint32_t k = s->starts[section]; k < s->starts[section + 1]; k++) {
         uint32_t i = s->members[k];
@@ -175,7 +176,7 @@ static bool raise_doubtful(qi_plan_search *s, uint32_t section)
     if (least == UINT64_MAX)
         return true;
     raise_floor(s, section, least);
-    return least + s->bytes[section] <= s->capacity;
+    return least + s->bytes[section] <= s->ceiling;
 }
 
 /* Returns false if no plan within the capacity is left. */
@@ -225,7 +226,7 @@ static void count(qi_plan_search *s, uint32_t i, bool is_placed)
     const uint32_t by = is_placed ? UINT32_MAX : 1u;
     s->is_placed[i] = is_placed;
     for (uint32_t k = range->begin; k < range->end; k++) {
-        s->bytes[k] += is_placed ? UINT64_C(0) - range->size : range->size;
+        s->bytes[k] += is_placed ? UINT64_C(0) - range->room : range->room;
         s->unplaced[k] += by;
         if (k + 1 < range->end)
             s->bridges[k] += by;
@@ -239,7 +240,7 @@ static bool place(qi_plan_search *s, uint32_t i, uint64_t offset)
 {
     const qi_plan_line *line = s->line;
     const qi_plan_range *range = &line->ranges[i];
-    const uint64_t end = offset + range->size;
+    const uint64_t end = offset + range->room;
     bool is_possible = true;
     s->offsets[i] = offset;
     s->placed[s->placed_count++] = i;
@@ -385,14 +386,14 @@ static uint64_t next_rest(qi_plan_search *s, uint32_t i, uint32_t section)
             const qi_plan_range *below = &line->ranges[other];
             if (s->is_placed[other] || (below->begin <= section && section < below->end))
                 continue;
-            uint64_t end = s->lowest[other] + below->size;
+            uint64_t end = s->lowest[other] + below->room;
             least = end < least ? end : least;
         }
         s->steps += s->starts[k + 1] - s->starts[k];
     }
     for (uint32_t k = line->apart ? line->apart_starts[i] : 0;
          line->apart && k < line->apart_starts[i + 1]; k++) {
-        uint64_t end = s->lowest[line->apart[k]] + line->ranges[line->apart[k]].size;
+        uint64_t end = s->lowest[line->apart[k]] + line->ranges[line->apart[k]].room;
         least = !s->is_placed[line->apart[k]] && end < least ? end : least;
     }
     return least == UINT64_MAX ? least : qi_plan_lift(line, range, least);
@@ -410,13 +411,13 @@ static bool raise_section(qi_plan_search *s, const frame *f)
         uint64_t offset = s->lowest[i] == f->floor ? next_rest(s, i, f->section) : s->lowest[i];
         next = offset < next ? offset : next;
     }
-    if (next == UINT64_MAX || next + s->bytes[f->section] > s->capacity)
+    if (next == UINT64_MAX || next + s->bytes[f->section] > s->ceiling)
         return false;
     /* a range of this section alone that ends by then could as well begin at the floor */
     for (uint32_t k = 0; k < f->choice_count; k++) {
         uint32_t i = s->choices[f->first_choice + k];
         const qi_plan_range *range = &s->line->ranges[i];
-        if (range->end - range->begin == 1 && f->floor + range->size <= next &&
+        if (range->end - range->begin == 1 && f->floor + range->room <= next &&
             !is_apart(s->line, i))
             return false;
     }
@@ -538,6 +539,7 @@ quire_result qi_plan_search_run(qi_plan_search *s, uint64_t capacity, uint64_t n
     const uint32_t round = ORDER_COUNT * RULES;
     const uint64_t unit = 1000 + 2 * s->line->count;
     s->capacity = capacity;
+    s->ceiling = qi_plan_align(capacity, s->line->grain);
     *outcome = s->line->bound > capacity ? QI_PLAN_IMPOSSIBLE : QI_PLAN_STOPPED;
     for (uint64_t visited = 0;
          *outcome == QI_PLAN_STOPPED && visited < nodes && !effort->is_over;) {
@@ -592,7 +594,7 @@ static void list_members(qi_plan_search *s)
 static void begin(qi_plan_search *s)
 {
     const qi_plan_line *line = s->line;
-    s->capacity = UINT64_MAX;
+    s->capacity = s->ceiling = UINT64_MAX;
     list_members(s);
     memset(s->is_placed, true, line->count);
     for (uint32_t i = 0; i < line->count; i++)

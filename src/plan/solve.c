@@ -174,37 +174,27 @@ static quire_result random_orders(solver *s)
 
 /* ---- the search ---------------------------------------------------------------------------- */
 
-static uint64_t gcd(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Every end of a range in a plan that the search looks for is a multiple of it. */
 static uint64_t common_divisor(const qi_plan_line *line)
 {
     uint64_t divisor = 0;
     for (uint32_t i = 0; i < line->count; i++) {
         const qi_plan_range *range = &line->ranges[i];
-        divisor = gcd(divisor, range->size);
-        divisor = gcd(divisor, range->low);
+        divisor = qi_gcd(divisor, range->size);
+        divisor = qi_gcd(divisor, range->low);
         if (range->alignment > 1)
-            divisor = gcd(divisor, range->alignment);
+            divisor = qi_gcd(divisor, range->alignment);
     }
     for (uint32_t i = 0; i < line->arena_count; i++)
-        divisor = gcd(divisor, line->bases[i]);
+        divisor = qi_gcd(divisor, line->bases[i]);
     return divisor;
 }
 
 /* The capacities that are searched in turn, in hundredths of the way from the bound to the best
-   peak; each of the first four goes on with its own tries. */
+   peak; some share their tries. */
 static const struct {
     uint32_t hundredths, tries;
-} TURNS[] = {{0, 0}, {85, 1}, {0, 0}, {50, 2}, {20, 3}};
+} TURNS[] = {{0, 0}, {85, 1}, {0, 0}, {50, 2}, {20, 3}, {100, 4}};
 
 enum { TURN_COUNT = sizeof TURNS / sizeof *TURNS, LATER = 20 };
 
@@ -230,7 +220,8 @@ static quire_result search_turns(solver *s, qi_plan_search *search)
     uint64_t nodes = 1000 + 2 * s->line->count;
     for (uint64_t turn = 0; !is_done(s); turn++) {
         uint64_t capacity = capacity_of(s, turn, divisor);
-        qi_plan_tries *own = &tries[TURNS[turn % TURN_COUNT].tries];
+        const bool is_told = s->enough >= s->best->bound; /* every turn is for one capacity */
+        qi_plan_tries *own = &tries[is_told ? 0 : TURNS[turn % TURN_COUNT].tries];
         qi_plan_outcome outcome;
         quire_result result = qi_plan_search_run(search, capacity, nodes, own, &s->random,
                                                  s->effort, s->offsets, &outcome);

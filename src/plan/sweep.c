@@ -148,24 +148,25 @@ static void drop_block(heap *h, uint32_t gone)
 /* ---- live blocks --------------------------------------------------------------------------- */
 
 /* Places a range above all blocks. */
-static uint32_t stack_block(heap *h, uint64_t size, uint64_t alignment)
+static uint32_t stack_block(heap *h, const qi_plan_range *range)
 {
     uint32_t last = h->last;
     uint64_t top = last == NOBODY ? 0 : h->blocks[last].offset + h->blocks[last].size;
-    uint64_t at = qi_plan_align(top, alignment);
-    uint32_t made = take_unused(h, (block){at, size, last, NOBODY, LIVE, NOBODY});
+    uint64_t at = qi_plan_align(top, range->alignment);
+    uint32_t made = take_unused(h, (block){at, range->room, last, NOBODY, LIVE, NOBODY});
     if (last != NOBODY)
         h->blocks[last].above = made;
     add_hole(h, top, at - top, last, made);
     h->last = made;
-    qi_raise(&h->peak, at + size);
+    qi_raise(&h->peak, at + range->size);
     return made;
 }
 
 /* Places a range in a hole, or above all. The smallest hole may be too small after alignment; one
    that has room for any alignment is taken then. */
-static uint32_t place_block(heap *h, uint64_t size, uint64_t alignment)
+static uint32_t place_block(heap *h, const qi_plan_range *range)
 {
+    const uint64_t size = range->room, alignment = range->alignment;
     uint32_t hole = find_hole(h, size);
     if (hole != NOBODY && alignment > 1) {
         const block *b = &h->blocks[hole];
@@ -173,7 +174,7 @@ static uint32_t place_block(heap *h, uint64_t size, uint64_t alignment)
             hole = find_hole(h, size + alignment - 1);
     }
     if (hole == NOBODY)
-        return stack_block(h, size, alignment);
+        return stack_block(h, range);
     remove_hole(h, hole);
     block *b = &h->blocks[hole];
     const uint64_t begin = b->offset, end = begin + b->size;
@@ -266,7 +267,7 @@ static void stack_start(sweep *s, uint32_t start)
         const qi_plan_range *range = &line->ranges[s->order[i]];
         if (range->begin > start || range->end <= start)
             continue;
-        uint32_t made = stack_block(h, range->size, range->alignment);
+        uint32_t made = stack_block(h, range);
         s->block_of[s->order[i]] = made;
         s->offsets[s->order[i]] = h->blocks[made].offset;
     }
@@ -281,7 +282,7 @@ static bool advance(sweep *s, const groups *ending, const groups *beginning, uin
     for (uint32_t i = beginning->starts[section]; i < beginning->starts[section + 1]; i++) {
         uint32_t number = beginning->ranges[i];
         const qi_plan_range *range = &s->line->ranges[number];
-        s->block_of[number] = place_block(h, range->size, range->alignment);
+        s->block_of[number] = place_block(h, range);
         s->offsets[number] = h->blocks[s->block_of[number]].offset;
         h->steps += 4;
     }

@@ -147,16 +147,6 @@ static int by_group(const void *a, const void *b)
     return (x->item > y->item) - (x->item < y->item);
 }
 
-static uint64_t gcd(uint64_t a, uint64_t b)
-{
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Adds item i to a unit of which item `other` is. */
 static quire_result merge(const quire_plan_problem *problem, quire_plan_item *unit, uint32_t other,
                           uint32_t i)
@@ -174,7 +164,7 @@ static quire_result merge(const quire_plan_problem *problem, quire_plan_item *un
                               unit->fixed_offset, item->fixed_offset);
     const uint64_t a = unit->alignment ? unit->alignment : 1;
     const uint64_t b = item->alignment ? item->alignment : 1;
-    if (qi_multiply_overflows(a / gcd(a, b), b, &unit->alignment))
+    if (qi_multiply_overflows(a / qi_gcd(a, b), b, &unit->alignment))
         unit->alignment = UINT64_MAX; /* check_unit refuses it */
     qi_raise(&unit->size, item->size);
     qi_raise(&unit->last_use, item->last_use);

@@ -382,7 +382,7 @@ int run_plan(const command *self, int argc, char **argv)
          OPTION_TEXT, &p.capacities},
         {"limit", "SECONDS", "how long to look for a better plan, such as 0.5", OPTION_TEXT,
          &p.limit},
-        {"steps", "N", "how much work to do (default: 200 million without --limit)", OPTION_NUMBER,
+        {"steps", "N", "how much work to do (default: 100 million without --limit)", OPTION_NUMBER,
          &p.steps},
         {"seed", "N", "of the random choices", OPTION_NUMBER, &p.seed},
         {"check", NULL, "check the offsets of the file instead", OPTION_FLAG, &p.check},

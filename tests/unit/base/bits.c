@@ -132,6 +132,16 @@ UNIT(bits, aligning_up_overflows_only_above_the_last_multiple)
     CHECK_EQ(aligned, UINT64_MAX);
 }
 
+UNIT(bits, the_greatest_common_divisor_of_0_is_the_other)
+{
+    CHECK_EQ(qi_gcd(12, 18), 6);
+    CHECK_EQ(qi_gcd(18, 12), 6);
+    CHECK_EQ(qi_gcd(0, 7), 7);
+    CHECK_EQ(qi_gcd(7, 0), 7);
+    CHECK_EQ(qi_gcd(0, 0), 0);
+    CHECK_EQ(qi_gcd(UINT64_MAX, UINT64_MAX), UINT64_MAX);
+}
+
 UNIT(bits, a_range_fits_up_to_the_last_byte_of_the_limit)
 {
     CHECK(qi_range_fits(0, 0, 0));

@@ -42,6 +42,29 @@ UNIT(line, sections_are_the_largest_sets_that_live_together)
     CHECK_EQ(qi_atomic_load_u64(&host.bytes), 0);
 }
 
+/* With alignments of 8 each range takes a multiple of 8, but for the highest. */
+UNIT(line, ranges_take_their_rooms)
+{
+    qi_host host;
+    CHECK_OK(qi_host_init(&host, unit_memory()));
+    const uint64_t base = 0;
+    qi_plan_range ranges[] = {range(9, 0, 1), range(16, 0, 1), range(5, 1, 2)};
+    ranges[0].alignment = 8;
+    ranges[1].alignment = 16;
+    ranges[2].alignment = 24;
+    qi_plan_line line = {.ranges = ranges, .count = 3, .arena_count = 1, .bases = &base};
+    CHECK_OK(qi_plan_line_prepare(&line, &host));
+    CHECK_EQ(line.grain, 8);
+    CHECK(ranges[0].room == 16 && ranges[1].room == 16 && ranges[2].room == 8);
+    CHECK_EQ(line.bound, 40 - 7);
+    qi_plan_line_release(&line, &host);
+    ranges[2].low = 12;
+    CHECK_OK(qi_plan_line_prepare(&line, &host));
+    CHECK_EQ(line.grain, 4);
+    CHECK_EQ(ranges[0].room, 12);
+    qi_plan_line_release(&line, &host);
+}
+
 UNIT(line, no_range_lies_across_the_border_of_two_arenas)
 {
     const uint64_t bases[] = {0, 10, 25};

@@ -509,19 +509,22 @@ static void random_small(test_random *rng, small *s, uint32_t most)
     uint32_t count = 2 + (uint32_t)random_below(rng, most - 1);
     uint64_t times = 2 + random_below(rng, 9), sizes = 2 + random_below(rng, 8);
     bool has_alignments = random_below(rng, 2), has_extras = random_below(rng, 2);
+    uint64_t grain = 1 + random_below(rng, 3); /* divides each alignment, but for 0 */
+    bool has_zeros = random_below(rng, 2);
     for (uint32_t i = 0; i < count; i++) {
         uint64_t first = random_below(rng, times);
-        s->items[i] = (quire_plan_item){.size = 1 + random_below(rng, sizes),
-                                        .alignment = has_alignments ? random_below(rng, 5) : 0,
-                                        .first_use = first,
-                                        .last_use = first + random_below(rng, times)};
+        s->items[i] = (quire_plan_item){
+            .size = 1 + random_below(rng, sizes),
+            .alignment = has_alignments ? grain * (random_below(rng, 3) + !has_zeros) : 0,
+            .first_use = first,
+            .last_use = first + random_below(rng, times)};
         if (has_extras && !random_below(rng, 5))
             s->items[i].alias_group = 1 + (uint32_t)random_below(rng, 2);
     }
     if (has_extras && !random_below(rng, 3)) {
         quire_plan_item *item = &s->items[random_below(rng, count)];
         item->is_fixed = !item->alias_group;
-        item->fixed_offset = item->is_fixed ? 12 * random_below(rng, 3) : 0;
+        item->fixed_offset = item->is_fixed ? 36 * random_below(rng, 3) : 0;
     }
     s->problem = problem_of(s->items, count);
     s->problem.separations = s->apart;
