@@ -42,8 +42,8 @@ typedef struct qi_plan_line {
 } qi_plan_line;
 
 /*
- * Finds the grain, the rooms, the sections, the loads and the bound; the other members are set. Fails with
- * OUT_OF_HOST_MEMORY. Release it with qi_plan_line_release, after a failure too.
+ * Finds the grain, the rooms, the sections, the loads and the bound; the other members are set.
+ * Fails with OUT_OF_HOST_MEMORY. Release it with qi_plan_line_release, after a failure too.
  */
 QUIRE_MUST_USE quire_result qi_plan_line_prepare(qi_plan_line *line, qi_host *host);
 void qi_plan_line_release(qi_plan_line *line, qi_host *host);
