@@ -42,7 +42,9 @@ typedef struct quire_plan_item {
     uint64_t fixed_offset;
     /*
      * The arena of the item: 1 is the first one of the problem. 0: any. Items of any arena fill the
-     * arenas that have a capacity first, in their order, and then the first one without.
+     * arenas that have a capacity first, in their order, and then the first one without. List items
+     * that belong together, such as those of one network, one after the other: if all arenas have a
+     * capacity, the list is also divided between them at places of quire's choice.
      */
     uint32_t arena;
     /*

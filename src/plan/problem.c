@@ -9,6 +9,7 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 #include "src/base/system.h"
+#include "src/plan/search.h"
 #include "src/plan/solve.h"
 #include "src/plan/units.h"
 
@@ -25,6 +26,7 @@ typedef struct planner {
     uint64_t bound;    /* sum over the lines */
     uint64_t *offsets; /* of each unit in its arena */
     uint32_t *arenas;  /* of each unit, from 0 */
+    uint32_t *chosen;  /* of each unit the arena, from 1, while a division is tried; NULL else */
     /* the present line */
     qi_plan_line line;
     uint32_t *on_line;  /* its arenas */
@@ -45,17 +47,25 @@ static uint64_t capacity_of(const planner *p, uint32_t slot)
     return capacity < QI_PLAN_MOST_BYTES ? capacity : QI_PLAN_MOST_BYTES;
 }
 
-static bool is_on_line(const planner *p, const quire_plan_item *unit, bool is_shared)
+static uint32_t arena_of(const planner *p, uint32_t unit)
 {
-    if (!unit->arena)
-        return is_shared || p->arena_count == 1;
-    return p->slot_of[unit->arena - 1] != NOWHERE;
+    return p->chosen ? p->chosen[unit] : p->units.items[unit].arena;
 }
 
-static qi_plan_range make_range(const planner *p, const quire_plan_item *unit)
+static bool is_on_line(const planner *p, uint32_t unit, bool is_shared)
 {
-    const bool has_arena = unit->arena || p->arena_count == 1;
-    const uint32_t slot = unit->arena ? p->slot_of[unit->arena - 1] : 0;
+    const uint32_t arena = arena_of(p, unit);
+    if (!arena)
+        return is_shared || p->arena_count == 1;
+    return p->slot_of[arena - 1] != NOWHERE;
+}
+
+static qi_plan_range make_range(const planner *p, uint32_t number)
+{
+    const quire_plan_item *unit = &p->units.items[number];
+    const uint32_t arena = arena_of(p, number);
+    const bool has_arena = arena || p->arena_count == 1;
+    const uint32_t slot = arena ? p->slot_of[arena - 1] : 0;
     qi_plan_range range = {.size = unit->size,
                            .alignment = unit->alignment ? unit->alignment : 1,
                            .low = has_arena ? p->bases[slot] : 0,
@@ -82,11 +92,11 @@ static void fill_line(planner *p, bool is_shared)
     p->line.count = 0;
     for (uint32_t i = 0; i < p->units.count; i++) {
         p->range_of[i] = NOWHERE;
-        if (!is_on_line(p, &p->units.items[i], is_shared))
+        if (!is_on_line(p, i, is_shared))
             continue;
         p->range_of[i] = p->line.count;
         p->unit_of[p->line.count] = i;
-        p->line.ranges[p->line.count++] = make_range(p, &p->units.items[i]);
+        p->line.ranges[p->line.count++] = make_range(p, i);
     }
 }
 
@@ -170,25 +180,46 @@ static quire_result refuse(const qi_plan_solution *solution, uint64_t capacity)
         solution->peak, solution->bound, capacity);
 }
 
-static quire_result solve_line(planner *p, bool is_shared)
+/* Makes the present line of its arenas. Release it in each case. */
+static quire_result make_line(planner *p, bool is_shared)
 {
-    const uint32_t last = p->line.arena_count - 1;
-    qi_plan_solution solution = {.offsets = p->range_offsets};
     fill_line(p, is_shared);
     fill_apart(p);
     p->line.bases = p->bases;
+    return qi_plan_line_prepare(&p->line, p->host);
+}
+
+/* The end of the last arena of the line; UINT64_MAX if it has none. */
+static uint64_t end_of_line(const planner *p)
+{
+    const uint32_t last = p->line.arena_count - 1;
     const bool has_end = qi_plan_capacity(p->problem, p->on_line[last]) != UINT64_MAX;
-    const uint64_t capacity = has_end ? p->bases[last] + capacity_of(p, last) : 0;
-    quire_result result = qi_plan_line_prepare(&p->line, p->host);
-    if (!result)
-        result = qi_plan_solve(&p->line, capacity, p->seed, &p->effort, p->host, &solution);
-    if (!result && p->line.count &&
-        (has_end ? solution.peak > capacity : solution.peak == UINT64_MAX))
-        result = refuse(&solution, has_end ? capacity : UINT64_MAX);
-    if (!result) {
+    return has_end ? p->bases[last] + capacity_of(p, last) : UINT64_MAX;
+}
+
+/* Looks for a plan of the present line, and takes it if it fits. */
+static quire_result solve_line(planner *p, qi_plan_solution *solution, bool *fits)
+{
+    const uint64_t end = end_of_line(p);
+    quire_result result = qi_plan_solve(&p->line, end == UINT64_MAX ? 0 : end, p->seed, &p->effort,
+                                        p->host, solution);
+    *fits = !result && solution->peak <= end && (solution->peak != UINT64_MAX || !p->line.count);
+    if (*fits)
         take_places(p);
+    return result;
+}
+
+static quire_result plan_line(planner *p, bool is_shared)
+{
+    qi_plan_solution solution = {.offsets = p->range_offsets};
+    bool fits = false;
+    quire_result result = make_line(p, is_shared);
+    if (!result)
+        result = solve_line(p, &solution, &fits);
+    if (!result && !fits)
+        result = refuse(&solution, end_of_line(p));
+    if (!result)
         p->bound += bound_of(p, &solution);
-    }
     qi_plan_line_release(&p->line, p->host);
     return result;
 }
@@ -205,6 +236,7 @@ static bool has_choice(const planner *p)
 /* Lists the arenas of items that may choose, and marks them as taken. */
 static void share_arenas(planner *p, bool *is_taken)
 {
+    p->line.arena_count = 0;
     for (uint32_t i = 0; i < p->arena_count; i++)
         if (qi_plan_capacity(p->problem, i) != UINT64_MAX)
             p->on_line[p->line.arena_count++] = i;
@@ -217,21 +249,187 @@ static void share_arenas(planner *p, bool *is_taken)
         is_taken[p->on_line[i]] = true;
 }
 
-static quire_result solve_lines(planner *p)
+/* ---- divisions ----------------------------------------------------------------------------- */
+
+/*
+ * Items that are near each other in the list often belong together: two networks in one list, for
+ * example. If each arena has a capacity, the list is divided into as many parts, and each part is
+ * planned for its arena. Where the parts may end follows from the loads: as late as possible, or as
+ * early as possible.
+ */
+
+enum { MOST_DIVISIONS = 16 };
+
+/* The loads of one arena, by section of the line that all arenas share. */
+typedef struct division {
+    uint64_t *loads;
+    uint32_t *late, *early; /* of each arena: the first unit that is not its own */
+} division;
+
+static void add_load(const planner *p, uint32_t unit, uint64_t *loads)
+{
+    const qi_plan_range *range = &p->line.ranges[p->range_of[unit]];
+    for (uint32_t i = range->begin; i < range->end; i++)
+        loads[i] += range->room;
+}
+
+static bool has_room(const planner *p, uint32_t unit, const uint64_t *loads, uint32_t slot)
+{
+    const qi_plan_range *range = &p->line.ranges[p->range_of[unit]];
+    for (uint32_t i = range->begin; i < range->end; i++)
+        if (loads[i] + range->room > qi_plan_align(capacity_of(p, slot), p->line.grain))
+            return false;
+    return true;
+}
+
+/* Begins with the units that name the arena. */
+static void begin_arena(const planner *p, uint32_t slot, uint64_t *loads)
+{
+    memset(loads, 0, p->line.section_count * sizeof *loads);
+    for (uint32_t i = 0; i < p->units.count; i++)
+        if (p->range_of[i] != NOWHERE && p->units.items[i].arena == p->on_line[slot] + 1)
+            add_load(p, i, loads);
+}
+
+/* Gives each arena as many units as its loads allow, from the first arena and unit on, or from the
+   last ones. Returns false if some are left. */
+static bool divide(const planner *p, bool from_end, uint64_t *loads, uint32_t *borders)
+{
+    const uint32_t units = p->units.count, slots = p->line.arena_count;
+    uint32_t slot = from_end ? slots - 1 : 0;
+    for (uint32_t i = 0; i < slots; i++)
+        borders[i] = from_end && i + 1 < slots ? 0 : units;
+    begin_arena(p, slot, loads);
+    for (uint32_t i = 0; i < units; i++) {
+        const uint32_t unit = from_end ? units - 1 - i : i;
+        if (p->range_of[unit] == NOWHERE || p->units.items[unit].arena)
+            continue;
+        while (!has_room(p, unit, loads, slot)) {
+            if (slot == (from_end ? 0 : slots - 1))
+                return false;
+            if (from_end)
+                borders[--slot] = unit + 1;
+            else
+                borders[slot++] = unit;
+            begin_arena(p, slot, loads);
+        }
+        add_load(p, unit, loads);
+    }
+    return true;
+}
+
+/* Chooses arenas: `part` of `parts` of the way from the early borders to the late ones. */
+static void choose(planner *p, const division *d, uint32_t part, uint32_t parts)
+{
+    for (uint32_t i = 0; i < p->units.count; i++) {
+        p->chosen[i] = p->units.items[i].arena;
+        for (uint32_t slot = 0; slot < p->line.arena_count && !p->chosen[i]; slot++) {
+            const uint64_t early = d->early[slot], late = d->late[slot];
+            if (i < early + (late > early ? (late - early) * part / parts : 0))
+                p->chosen[i] = p->on_line[slot] + 1;
+        }
+    }
+}
+
+/* Plans each of the arenas for the units that are chosen for it. */
+static quire_result plan_chosen(planner *p, const uint32_t *arenas, uint32_t count, bool *fit)
+{
+    quire_result result = QUIRE_SUCCESS;
+    *fit = true;
+    for (uint32_t i = 0; i < count && *fit && !result; i++) {
+        qi_plan_solution solution = {.offsets = p->range_offsets};
+        p->line.arena_count = 1;
+        p->on_line[0] = arenas[i];
+        p->peaks[arenas[i]] = 0;
+        result = make_line(p, false);
+        if (!result)
+            result = solve_line(p, &solution, fit);
+        qi_plan_line_release(&p->line, p->host);
+    }
+    return result;
+}
+
+/* The line is the one that the arenas share; it is gone afterwards. */
+static quire_result try_divisions(planner *p, const division *d, bool *fit)
+{
+    uint32_t arenas[QI_PLAN_MOST_ARENAS], parts = 0;
+    const uint32_t count = p->line.arena_count;
+    quire_result result = QUIRE_SUCCESS;
+    memcpy(arenas, p->on_line, count * sizeof *arenas);
+    for (uint32_t i = 0; i < count; i++)
+        if (d->late[i] > d->early[i] + parts)
+            parts = d->late[i] - d->early[i];
+    if (parts > MOST_DIVISIONS)
+        parts = MOST_DIVISIONS;
+    for (uint32_t part = 0; part <= parts && !*fit && !result && !p->effort.is_over; part++) {
+        qi_plan_effort whole = p->effort;
+        memcpy(p->on_line, arenas, count * sizeof *arenas);
+        p->line.arena_count = count;
+        choose(p, d, part, parts ? parts : 1);
+        p->effort = qi_plan_effort_part(&whole, parts - part + 2);
+        result = plan_chosen(p, arenas, count, fit);
+        qi_plan_effort_end_part(&whole, &p->effort);
+        p->effort = whole;
+    }
+    return result;
+}
+
+/* Tries divisions of the line that the arenas share, which is made and then gone. */
+static quire_result plan_divided(planner *p, bool *fit)
+{
+    const uint64_t arenas = p->arena_count, units = p->units.count;
+    division d = {NULL, NULL, NULL};
+    quire_result result = make_line(p, true);
+    uint64_t bound = 0, sections = p->line.section_count;
+    for (uint32_t i = 0; i < sections; i++)
+        qi_raise(&bound, p->line.loads[i]);
+    d.loads = qi_host_allocate(p->host, sections, sizeof *d.loads);
+    d.late = qi_host_allocate(p->host, arenas, sizeof *d.late);
+    d.early = qi_host_allocate(p->host, arenas, sizeof *d.early);
+    p->chosen = qi_host_allocate(p->host, units, sizeof *p->chosen);
+    bool has_memory = d.loads && d.late && d.early && p->chosen;
+    if (!result && !has_memory)
+        result = qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a plan");
+    bool is_divided = !result && qi_plan_can_search(&p->line) &&
+                      divide(p, false, d.loads, d.late) && divide(p, true, d.loads, d.early);
+    qi_plan_line_release(&p->line, p->host);
+    if (is_divided)
+        result = try_divisions(p, &d, fit);
+    if (*fit)
+        p->bound += bound;
+    qi_host_release(p->host, d.loads, sections, sizeof *d.loads);
+    qi_host_release(p->host, d.late, arenas, sizeof *d.late);
+    qi_host_release(p->host, d.early, arenas, sizeof *d.early);
+    qi_host_release(p->host, p->chosen, units, sizeof *p->chosen);
+    p->chosen = NULL;
+    return result;
+}
+
+/* ---- all lines ----------------------------------------------------------------------------- */
+
+static quire_result plan_shared(planner *p, bool *is_taken)
+{
+    bool fit = false;
+    quire_result result = QUIRE_SUCCESS;
+    share_arenas(p, is_taken);
+    if (qi_plan_capacity(p->problem, p->on_line[p->line.arena_count - 1]) != UINT64_MAX)
+        result = plan_divided(p, &fit);
+    if (result || fit)
+        return result;
+    share_arenas(p, is_taken);
+    return plan_line(p, true);
+}
+
+static quire_result plan_lines(planner *p)
 {
     bool is_taken[QI_PLAN_MOST_ARENAS] = {false};
-    quire_result result = QUIRE_SUCCESS;
-    if (has_choice(p)) {
-        p->line.arena_count = 0;
-        share_arenas(p, is_taken);
-        result = solve_line(p, true);
-    }
+    quire_result result = has_choice(p) ? plan_shared(p, is_taken) : QUIRE_SUCCESS;
     for (uint32_t i = 0; i < p->arena_count && !result; i++) {
         if (is_taken[i])
             continue;
         p->line.arena_count = 1;
         p->on_line[0] = i;
-        result = solve_line(p, false);
+        result = plan_line(p, false);
     }
     return result;
 }
@@ -331,7 +529,7 @@ quire_result qi_plan(const quire_plan_problem *problem, const quire_plan_options
     if (!result && !make_arrays(&p))
         result = qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a plan");
     if (!result)
-        result = solve_lines(&p);
+        result = plan_lines(&p);
     if (!result)
         report(&p, watch.began, places, info);
     release_arrays(&p);

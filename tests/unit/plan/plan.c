@@ -631,6 +631,54 @@ UNIT(plan, small_plans_in_two_arenas_are_found_if_there_are_any)
     CHECK(found > plans() / 20 && refused > plans() / 20);
 }
 
+/* Cuts a rectangle of times and bytes into items that fill it. */
+static uint32_t cut(test_random *rng, quire_plan_item *items, uint32_t count, uint64_t times,
+                    uint64_t bytes)
+{
+    struct {
+        uint64_t first, last, size;
+    } parts[64] = {{0, times - 1, bytes}};
+    uint32_t made = 1;
+    while (made < count) {
+        const uint32_t i = (uint32_t)random_below(rng, made);
+        const uint64_t length = parts[i].last - parts[i].first + 1;
+        parts[made] = parts[i];
+        if (random_below(rng, 2) && length > 1) {
+            parts[i].last = parts[i].first + random_below(rng, length - 1);
+            parts[made++].first = parts[i].last + 1;
+        } else if (parts[i].size > 1) {
+            parts[i].size = 1 + random_below(rng, parts[i].size - 1);
+            parts[made].size -= parts[i].size;
+            made++;
+        }
+    }
+    for (uint32_t i = 0; i < made; i++)
+        items[i] = (quire_plan_item){
+            .size = parts[i].size, .first_use = parts[i].first, .last_use = parts[i].last};
+    return made;
+}
+
+/* Each network fills an arena without a gap, so that the arenas have no byte to spare. */
+UNIT(plan, three_networks_in_one_list_are_planned_for_three_arenas)
+{
+    test_random rng = {21};
+    const quire_plan_arena arenas[] = {{1000}, {2000}, {1000}};
+    for (int step = 0; step < 20; step++) {
+        quire_plan_item items[60];
+        quire_plan_place places[60];
+        quire_plan_info info;
+        uint32_t count = 0;
+        for (int i = 0; i < 3; i++)
+            count += cut(&rng, items + count, 20, 1000, arenas[i].capacity);
+        quire_plan_problem problem = problem_of(items, count);
+        problem.arenas = arenas;
+        problem.arena_count = 3;
+        CHECK_OK(quire_plan(&problem, NULL, places, &info));
+        CHECK_OK(quire_plan_check(&problem, places, NULL, NULL));
+        CHECK(info.peak_bytes == 4000 && info.proven_optimal);
+    }
+}
+
 /* The check agrees with its definition for plans of any offsets. */
 UNIT(plan, the_check_finds_every_overlap)
 {
