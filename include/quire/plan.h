@@ -122,8 +122,8 @@ typedef struct quire_plan_options {
  * arena has a capacity, it fits. Without limits and with up to 100,000 items, no plan is worse than
  * that of placing the largest items first, each at its lowest free offset.
  *
- * The time limit is exceeded by steps that do not look at the clock: up to a second for a million
- * items. The call needs at most 400 bytes of host memory for each item, if there are 10,000 or
+ * A part of the work does not look at the clock. With 100,000 items and more, an eighth of the time
+ * limit is kept for it. The call needs at most 400 bytes of host memory for each item, if there are 10,000 or
  * more.
  *
  * options: NULL for {0}. info: NULL if not wanted. On failure the places are undefined.

@@ -493,9 +493,13 @@ static void report(const planner *p, uint64_t began, quire_plan_place *places,
     info->proven_optimal = info->peak_bytes == p->bound;
 }
 
-static qi_plan_effort effort_of(const quire_plan_options *options, uint64_t began)
+/* What does not look at the clock takes a part of the time limit of so many items. */
+enum { MANY = 100000, PART_TO_END = 8 };
+
+static qi_plan_effort effort_of(const quire_plan_options *options, uint32_t count, uint64_t began)
 {
-    const uint64_t time = options->time_limit_ns;
+    const uint64_t limit = options->time_limit_ns;
+    const uint64_t time = count < MANY ? limit : limit - limit / PART_TO_END;
     uint64_t deadline;
     if (!time || qi_add_overflows(began, time, &deadline))
         deadline = UINT64_MAX;
@@ -513,7 +517,7 @@ quire_result qi_plan(const quire_plan_problem *problem, const quire_plan_options
     planner p = {.problem = problem,
                  .host = host,
                  .seed = options->seed,
-                 .effort = effort_of(options, watch.began),
+                 .effort = effort_of(options, problem->item_count, watch.began),
                  .arena_count = qi_plan_arena_count(problem)};
     quire_result result = qi_check_unused(options, "quire_plan_options");
     if (!result)
