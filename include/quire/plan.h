@@ -123,8 +123,8 @@ typedef struct quire_plan_options {
  * that of placing the largest items first, each at its lowest free offset.
  *
  * A part of the work does not look at the clock. With 100,000 items and more, an eighth of the time
- * limit is kept for it. The call needs at most 400 bytes of host memory for each item, if there are 10,000 or
- * more.
+ * limit is kept for it. The call needs at most 400 bytes of host memory for each item, if there are
+ * 10,000 or more.
  *
  * options: NULL for {0}. info: NULL if not wanted. On failure the places are undefined.
  *
