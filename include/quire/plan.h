@@ -118,13 +118,14 @@ typedef struct quire_plan_options {
 
 /*
  * Writes the place of each item of the best plan that is found, and facts about it. A first plan is
- * made at once. It is improved until no better one can exist, the limits are reached, or, if the
- * arena has a capacity, it fits. Without limits and with up to 100,000 items, no plan is worse than
- * that of placing the largest items first, each at its lowest free offset.
+ * made at once, whatever the limits. It is improved until no better one can exist, the limits are
+ * reached, or, if the arena has a capacity, it fits. With up to 100,000 items no plan is worse than
+ * that of placing the largest items first, each at its lowest free offset, unless a limit ends the
+ * work before.
  *
  * A part of the work does not look at the clock. With 100,000 items and more, an eighth of the time
- * limit is kept for it. The call needs at most 400 bytes of host memory for each item, if there are
- * 10,000 or more.
+ * limit is kept for it. A plan of 10,000 items and more needs 200 to 400 bytes of host memory for
+ * each; more if lifetimes are random and an item is fixed, separated, or may choose its arena.
  *
  * options: NULL for {0}. info: NULL if not wanted. On failure the places are undefined.
  *

@@ -31,7 +31,8 @@ void qi_plan_look(qi_plan_effort *effort)
 qi_plan_effort qi_plan_effort_part(const qi_plan_effort *whole, uint64_t parts)
 {
     qi_plan_effort part = *whole;
-    part.step_limit = whole->steps + (whole->step_limit - whole->steps) / parts;
+    if (whole->steps < whole->step_limit)
+        part.step_limit = whole->steps + (whole->step_limit - whole->steps) / parts;
     if (whole->deadline != UINT64_MAX) {
         uint64_t now = qi_clock();
         part.deadline = now < whole->deadline ? now + (whole->deadline - now) / parts : now;

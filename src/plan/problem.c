@@ -209,10 +209,13 @@ static quire_result solve_line(planner *p, qi_plan_solution *solution, bool *fit
     return result;
 }
 
-static quire_result plan_line(planner *p, bool is_shared)
+/* With one part in `parts` of the effort that is left. */
+static quire_result plan_line(planner *p, bool is_shared, uint32_t parts)
 {
+    qi_plan_effort whole = p->effort;
     qi_plan_solution solution = {.offsets = p->range_offsets};
     bool fits = false;
+    p->effort = qi_plan_effort_part(&whole, parts);
     quire_result result = make_line(p, is_shared);
     if (!result)
         result = solve_line(p, &solution, &fits);
@@ -221,6 +224,8 @@ static quire_result plan_line(planner *p, bool is_shared)
     if (!result)
         p->bound += bound_of(p, &solution);
     qi_plan_line_release(&p->line, p->host);
+    qi_plan_effort_end_part(&whole, &p->effort);
+    p->effort = whole;
     return result;
 }
 
@@ -411,25 +416,28 @@ static quire_result plan_shared(planner *p, bool *is_taken)
 {
     bool fit = false;
     quire_result result = QUIRE_SUCCESS;
-    share_arenas(p, is_taken);
     if (qi_plan_capacity(p->problem, p->on_line[p->line.arena_count - 1]) != UINT64_MAX)
         result = plan_divided(p, &fit);
     if (result || fit)
         return result;
     share_arenas(p, is_taken);
-    return plan_line(p, true);
+    return plan_line(p, true, 1 + p->arena_count - p->line.arena_count);
 }
 
 static quire_result plan_lines(planner *p)
 {
     bool is_taken[QI_PLAN_MOST_ARENAS] = {false};
-    quire_result result = has_choice(p) ? plan_shared(p, is_taken) : QUIRE_SUCCESS;
+    quire_result result = QUIRE_SUCCESS;
+    if (has_choice(p)) {
+        share_arenas(p, is_taken);
+        result = plan_shared(p, is_taken);
+    }
     for (uint32_t i = 0; i < p->arena_count && !result; i++) {
         if (is_taken[i])
             continue;
         p->line.arena_count = 1;
         p->on_line[0] = i;
-        result = plan_line(p, false);
+        result = plan_line(p, false, p->arena_count - i);
     }
     return result;
 }

@@ -148,12 +148,16 @@ enum { ORDER_COUNT = sizeof ORDERS / sizeof *ORDERS, GREEDY = 1, MOST_FOR_GREEDY
 
 static quire_result orders(solver *s)
 {
-    for (uint32_t i = 0; i < ORDER_COUNT && !is_done(s); i++) {
-        bool is_first = s->best->peak == UINT64_MAX;
+    for (uint32_t i = 0; i < ORDER_COUNT; i++) {
+        const bool is_first = s->best->peak == UINT64_MAX;
+        if (is_done(s) && !(is_first && !i))
+            break;
         bool is_whole = is_first || (i == GREEDY && s->line->count <= MOST_FOR_GREEDY);
         qi_plan_effort part = qi_plan_effort_part(s->effort, is_whole ? 1 : 4);
-        if (is_first && !i)
-            part.step_limit = part.deadline = UINT64_MAX; /* there is to be a plan */
+        if (is_first && !i) { /* there is to be a plan */
+            part.step_limit = part.deadline = UINT64_MAX;
+            part.is_over = false;
+        }
         quire_result result = place(s, ORDERS[i].keys, ORDERS[i].narrowest, NULL, &part);
         qi_plan_effort_end_part(s->effort, &part);
         if (result)
@@ -257,9 +261,9 @@ static quire_result search(solver *s)
 static quire_result run(solver *s)
 {
     quire_result result = sweeps(s);
-    if (!result && !is_done(s))
+    if (!result && (!is_done(s) || s->best->peak == UINT64_MAX))
         result = qi_plan_gaps_make(&s->gaps, s->line, s->host);
-    if (!result)
+    if (!result && s->gaps.askers)
         result = orders(s);
     if (!result && !is_done(s))
         result = qi_plan_can_search(s->line) ? search(s) : random_orders(s);

@@ -14,8 +14,8 @@ typedef struct qi_plan_solution {
 
 /*
  * Looks for the plan of the lowest peak, until the effort is over, the peak is at most `enough`, or
- * none is lower. The first plan is made whatever the effort, if the line has one arena and nothing
- * is kept apart or fixed. Fails with OUT_OF_HOST_MEMORY.
+ * none is lower. The first method ends whatever the effort. There may be no plan: a range fits only
+ * between two offsets, and others are there. Fails with OUT_OF_HOST_MEMORY.
  */
 QUIRE_MUST_USE quire_result qi_plan_solve(const qi_plan_line *line, uint64_t enough, uint64_t seed,
                                           qi_plan_effort *effort, qi_host *host,

@@ -679,6 +679,29 @@ UNIT(plan, three_networks_in_one_list_are_planned_for_three_arenas)
     }
 }
 
+/* 4000 items for which no plan reaches the bound, and then 20 of which only the search finds one. */
+UNIT(plan, every_arena_has_its_part_of_the_effort)
+{
+    static quire_plan_item items[MANY + 20];
+    static quire_plan_place places[MANY + 20];
+    const quire_plan_arena arenas[2] = {{0}, {0}};
+    test_random rng = {22};
+    uint64_t peaks[2];
+    random_many(items);
+    cut(&rng, items + MANY, 20, 1000, 5000);
+    for (uint32_t i = 0; i < MANY + 20; i++)
+        items[i].arena = 1 + i / MANY;
+    quire_plan_problem problem = problem_of(items, MANY + 20);
+    problem.arenas = arenas;
+    problem.arena_count = 2;
+    CHECK_OK(quire_plan(&problem, NULL, places, NULL));
+    CHECK_OK(quire_plan_check(&problem, places, peaks, NULL));
+    CHECK_EQ(peaks[1], 5000);
+    items[MANY].is_fixed = true; /* no sweep can place it */
+    CHECK_OK(quire_plan(&problem, &(quire_plan_options){.step_limit = 1}, places, NULL));
+    CHECK_OK(quire_plan_check(&problem, places, peaks, NULL));
+}
+
 /* The check agrees with its definition for plans of any offsets. */
 UNIT(plan, the_check_finds_every_overlap)
 {
