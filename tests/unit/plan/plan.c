@@ -679,7 +679,7 @@ UNIT(plan, three_networks_in_one_list_are_planned_for_three_arenas)
     }
 }
 
-/* 4000 items for which no plan reaches the bound, and then 20 of which only the search finds one. */
+/* 4000 items for which no plan reaches the bound, then 20 of which only the search finds one. */
 UNIT(plan, every_arena_has_its_part_of_the_effort)
 {
     static quire_plan_item items[MANY + 20];
