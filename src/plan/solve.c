@@ -200,7 +200,13 @@ static const struct {
     uint32_t hundredths, tries;
 } TURNS[] = {{0, 0}, {85, 1}, {0, 0}, {50, 2}, {20, 3}, {100, 4}};
 
-enum { TURN_COUNT = sizeof TURNS / sizeof *TURNS, LATER = 20 };
+enum { TURN_COUNT = sizeof TURNS / sizeof *TURNS, LATER = 20, RARELY = 8 };
+
+/* Just below the best peak, where a search proves that it is the lowest: soon, or rarely. */
+static bool is_left_out(uint64_t turn)
+{
+    return TURNS[turn % TURN_COUNT].hundredths == 100 && turn > LATER && turn / TURN_COUNT % RARELY;
+}
 
 /* The capacity of a turn, which is below the best peak. */
 static uint64_t capacity_of(const solver *s, uint64_t turn, uint64_t divisor)
@@ -223,6 +229,10 @@ static quire_result search_turns(solver *s, qi_plan_search *search)
     qi_plan_tries tries[TURN_COUNT] = {{0}};
     uint64_t nodes = 1000 + 2 * s->line->count;
     for (uint64_t turn = 0; !is_done(s); turn++) {
+        if (turn && turn % TURN_COUNT == 0)
+            nodes += nodes / 4;
+        if (is_left_out(turn))
+            continue;
         uint64_t capacity = capacity_of(s, turn, divisor);
         const bool is_told = s->enough >= s->best->bound; /* every turn is for one capacity */
         qi_plan_tries *own = &tries[is_told ? 0 : TURNS[turn % TURN_COUNT].tries];
@@ -240,8 +250,6 @@ static quire_result search_turns(solver *s, qi_plan_search *search)
             offer(s, peak);
             own->next = own->next > 8 ? own->next - 8 : 0; /* what found one may find another */
         }
-        if (turn % TURN_COUNT == TURN_COUNT - 1)
-            nodes += nodes / 4;
     }
     return QUIRE_SUCCESS;
 }
