@@ -107,13 +107,13 @@ quire_result quire_plan_allocate(quire_memory *memory, const quire_plan_problem 
     needs n;
     if (allocation)
         *allocation = (quire_allocation){0};
+    if (problem && views)
+        memset(views, 0, problem->item_count * sizeof *views);
     if (!memory || !problem || !allocation || (problem->item_count && !views))
         return qi_fail_null("quire_plan_allocate", !memory       ? "memory"
                                                    : !problem    ? "problem"
                                                    : !allocation ? "allocation"
                                                                  : "views");
-    if (views)
-        memset(views, 0, problem->item_count * sizeof *views);
     quire_result result = quire_plan_check(problem, places, NULL, NULL);
     if (result)
         return result;

@@ -8,7 +8,7 @@
 #include "tests/support/state.h"
 
 static const misuse_area *const areas[] = {
-    &misuse_base,   &misuse_memory, &misuse_resource,
+    &misuse_base,   &misuse_memory, &misuse_plan,     &misuse_resource,
     &misuse_space,  &misuse_stream, &misuse_transfer,
 #ifdef MISUSE_VULKAN
     &misuse_vulkan,

@@ -568,7 +568,7 @@ static void check_small(small *s, uint64_t seed)
 static uint64_t plans(void)
 {
     const char *text = getenv("QUIRE_TEST_PLANS");
-    return text ? strtoull(text, NULL, 10) : 1500;
+    return text ? strtoull(text, NULL, 10) : 1000;
 }
 
 UNIT(plan, small_plans_are_the_best_of_all_orders)
