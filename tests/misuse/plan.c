@@ -1,6 +1,6 @@
 /*
- * plan.c - every wrong use of quire/plan.h: the documented code, a sentence, zeroed outputs, nothing
- * changed. tests/unit/plan/plan.c has more problems that no plan can have.
+ * plan.c - every wrong use of quire/plan.h: the documented code, a sentence, zeroed outputs,
+ * nothing changed. tests/unit/plan/plan.c has more problems that no plan can have.
  */
 #include "quire/plan.h"
 
