@@ -38,7 +38,7 @@ static void find_sections(qi_plan_line *line, const event *events, uint32_t even
             load += range->room;
             bytes += range->size;
             has_begun = true;
-            qi_raise(&line->bound, bytes);
+            qi_raise(&line->overlap, bytes);
             continue;
         }
         if (has_begun)
@@ -54,6 +54,7 @@ static void find_sections(qi_plan_line *line, const event *events, uint32_t even
 static void find_bound(qi_plan_line *line)
 {
     uint64_t most_saved = 0;
+    line->bound = line->overlap;
     for (uint32_t i = 0; i < line->count; i++) {
         const qi_plan_range *range = &line->ranges[i];
         qi_raise(&line->bound, qi_plan_lift(line, range, 0) + range->size);
@@ -81,7 +82,7 @@ quire_result qi_plan_line_prepare(qi_plan_line *line, qi_host *host)
 {
     const uint64_t event_count = UINT64_C(2) * line->count;
     line->section_count = 0;
-    line->bound = 0;
+    line->overlap = line->bound = 0;
     if (!line->count)
         return QUIRE_SUCCESS;
     event *events = qi_host_allocate(host, event_count, sizeof *events);

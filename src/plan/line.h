@@ -38,12 +38,14 @@ typedef struct qi_plan_line {
        each pair is there twice. Both NULL: there are none. */
     const uint32_t *apart_starts;
     const uint32_t *apart;
-    uint64_t bound; /* no plan has a lower peak */
+    uint64_t overlap; /* the largest sum of sizes at one time */
+    uint64_t bound;   /* no plan has a lower peak */
 } qi_plan_line;
 
 /*
- * Finds the grain, the rooms, the sections, the loads and the bound; the other members are set.
- * Fails with OUT_OF_HOST_MEMORY. Release it with qi_plan_line_release, after a failure too.
+ * Finds the grain, the rooms, the sections, the loads, the overlap and the bound; the other members
+ * are set. Fails with OUT_OF_HOST_MEMORY. Release it with qi_plan_line_release, after a failure
+ * too.
  */
 QUIRE_MUST_USE quire_result qi_plan_line_prepare(qi_plan_line *line, qi_host *host);
 void qi_plan_line_release(qi_plan_line *line, qi_host *host);

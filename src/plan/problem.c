@@ -155,16 +155,14 @@ static void take_places(planner *p)
 /* The lower bound of the sum of the peaks of a line's arenas. */
 static uint64_t bound_of(const planner *p, const qi_plan_solution *solution)
 {
-    if (p->line.arena_count == 1)
-        return solution->bound;
-    uint64_t bound = 0;
-    for (uint32_t i = 0; i < p->line.section_count; i++)
-        qi_raise(&bound, p->line.loads[i]);
-    return bound;
+    return p->line.arena_count == 1 ? solution->bound : p->line.overlap;
 }
 
 static quire_result refuse(const qi_plan_solution *solution, uint64_t capacity)
 {
+    if (capacity == UINT64_MAX)
+        return qi_fail(QUIRE_ERROR_NO_SPACE,
+                       "no plan was found in which each arena has room for the items that name it");
     if (solution->bound > capacity)
         return qi_fail_with(QUIRE_ERROR_NO_SPACE,
                             "no plan fits: the items need %u bytes or more, and there are %u",
@@ -385,9 +383,7 @@ static quire_result plan_divided(planner *p, bool *fit)
     const uint64_t arenas = p->arena_count, units = p->units.count;
     division d = {NULL, NULL, NULL};
     quire_result result = make_line(p, true);
-    uint64_t bound = 0, sections = p->line.section_count;
-    for (uint32_t i = 0; i < sections; i++)
-        qi_raise(&bound, p->line.loads[i]);
+    const uint64_t overlap = p->line.overlap, sections = p->line.section_count;
     d.loads = qi_host_allocate(p->host, sections, sizeof *d.loads);
     d.late = qi_host_allocate(p->host, arenas, sizeof *d.late);
     d.early = qi_host_allocate(p->host, arenas, sizeof *d.early);
@@ -401,7 +397,7 @@ static quire_result plan_divided(planner *p, bool *fit)
     if (is_divided)
         result = try_divisions(p, &d, fit);
     if (*fit)
-        p->bound += bound;
+        p->bound += overlap;
     qi_host_release(p->host, d.loads, sections, sizeof *d.loads);
     qi_host_release(p->host, d.late, arenas, sizeof *d.late);
     qi_host_release(p->host, d.early, arenas, sizeof *d.early);

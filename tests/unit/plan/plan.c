@@ -679,6 +679,35 @@ UNIT(plan, three_networks_in_one_list_are_planned_for_three_arenas)
     }
 }
 
+/* Rounded up to the alignment two items have 32 bytes, but each may be the highest of an arena. */
+UNIT(plan, the_bound_of_several_arenas_does_not_count_padding)
+{
+    const quire_plan_item items[] = {{.size = 9, .alignment = 8}, {.size = 9, .alignment = 8}};
+    const quire_plan_arena arenas[2][2] = {{{16}, {16}}, {{16}, {0}}};
+    for (int i = 0; i < 2; i++) {
+        quire_plan_problem problem = problem_of(items, 2);
+        problem.arenas = arenas[i];
+        problem.arena_count = 2;
+        quire_plan_place places[2];
+        quire_plan_info info;
+        CHECK_OK(quire_plan(&problem, NULL, places, &info));
+        CHECK(info.peak_bytes == 18 && info.lower_bound_bytes == 18 && info.proven_optimal);
+    }
+}
+
+UNIT(plan, arenas_that_their_items_overfill_are_refused)
+{
+    const quire_plan_item items[] = {{.size = 9, .arena = 1}, {.size = 9, .arena = 1}, {.size = 5}};
+    const quire_plan_arena arenas[] = {{17}, {0}};
+    quire_plan_problem problem = problem_of(items, 3);
+    problem.arenas = arenas;
+    problem.arena_count = 2;
+    quire_plan_place places[3];
+    CHECK_FAILS(quire_plan(&problem, NULL, places, NULL), QUIRE_ERROR_NO_SPACE);
+    CHECK_HAS(quire_last_error(),
+              "no plan was found in which each arena has room for the items that name it");
+}
+
 /* 4000 items for which no plan reaches the bound, then 20 of which only the search finds one. */
 UNIT(plan, every_arena_has_its_part_of_the_effort)
 {
