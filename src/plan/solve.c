@@ -200,12 +200,13 @@ static const struct {
     uint32_t hundredths, tries;
 } TURNS[] = {{0, 0}, {85, 1}, {0, 0}, {50, 2}, {20, 3}, {100, 4}};
 
-enum { TURN_COUNT = sizeof TURNS / sizeof *TURNS, LATER = 20, RARELY = 8 };
+enum { TURN_COUNT = sizeof TURNS / sizeof *TURNS, LATER = 20, FEW = 64 };
 
-/* Just below the best peak, where a search proves that it is the lowest: soon, or rarely. */
-static bool is_left_out(uint64_t turn)
+/* Just below the best peak the search proves for few ranges that it is the lowest. For many it
+   takes nodes from the capacities at which more is to be gained. */
+static bool is_left_out(const qi_plan_line *line, uint64_t turn)
 {
-    return TURNS[turn % TURN_COUNT].hundredths == 100 && turn > LATER && turn / TURN_COUNT % RARELY;
+    return TURNS[turn % TURN_COUNT].hundredths == 100 && line->count > FEW;
 }
 
 /* The capacity of a turn, which is below the best peak. */
@@ -231,7 +232,7 @@ static quire_result search_turns(solver *s, qi_plan_search *search)
     for (uint64_t turn = 0; !is_done(s); turn++) {
         if (turn && turn % TURN_COUNT == 0)
             nodes += nodes / 4;
-        if (is_left_out(turn))
+        if (is_left_out(s->line, turn))
             continue;
         uint64_t capacity = capacity_of(s, turn, divisor);
         const bool is_told = s->enough >= s->best->bound; /* every turn is for one capacity */
