@@ -2,8 +2,7 @@
  * plan_fuzz.c - input bytes become a file of items and arenas, which are read, planned and checked.
  *
  * The first four bytes select the header, the arenas and a separation; the others are the file. A
- * plan must pass quire_plan_check, which has nothing in common with what made it, and its peak must
- * be that of the check.
+ * plan must pass quire_plan_check, and its peak must be that of the check.
  *
  * A target of libFuzzer (meson option fuzz) that aborts at the first contradiction; without it a
  * plain program that generates inputs from a seed.
@@ -15,22 +14,6 @@
 #include "tests/support/check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#ifdef HAS_LIBFUZZER
-#include <stdarg.h>
-#include <stdio.h>
-
-_Noreturn void check_failed(const char *file, int line, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    fprintf(stderr, "%s:%d: ", file, line);
-    vfprintf(stderr, format, args);
-    fprintf(stderr, "\n");
-    va_end(args);
-    abort();
-}
-#endif
 
 enum { CHOICES = 4, MOST_ITEMS = 200, MOST_BYTES = 1 << 14 };
 

@@ -12,22 +12,6 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#ifdef HAS_LIBFUZZER
-#include <stdarg.h>
-#include <stdio.h>
-
-_Noreturn void check_failed(const char *file, int line, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    fprintf(stderr, "%s:%d: ", file, line);
-    vfprintf(stderr, format, args);
-    fprintf(stderr, "\n");
-    va_end(args);
-    abort();
-}
-#endif
-
 /* ---- calls -------------------------------------------------------------------------------- */
 
 static bool is_valid(const quire_range_options *asked)
