@@ -139,9 +139,10 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_plan(const quire_plan_problem *probl
                                                  quire_plan_place *places, quire_plan_info *info);
 
 /*
- * Checks a plan, whoever made it: each item is in its arena, at a multiple of its alignment or at
- * its fixed offset, and ends within the capacity; aliases have one place; items that are in use at
- * one time, or are separated, share no byte. Uses nothing of what makes plans.
+ * Checks a plan of any origin: each item is in its arena, at a multiple of its alignment or at its
+ * fixed offset, and ends within the capacity; aliases have one place; items that are in use at one
+ * time, or are separated, share no byte. It shares with quire_plan only the check of the problem
+ * and the merging of aliases.
  *
  * peaks: the largest end of an item in each arena, one number for each (one if arena_count is 0);
  * NULL if not wanted; zero on failure. host_memory: NULL for malloc and free.

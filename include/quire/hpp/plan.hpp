@@ -172,7 +172,7 @@ struct plan_options : quire_plan_options {
 using plan_peaks = std::vector<std::uint64_t>;
 
 /*
- * Checks a plan, whoever made it: `count` places, one for each item. Returns the peak of each
+ * Checks a plan of any origin: `count` places, one for each item. Returns the peak of each
  * arena, one if the problem names none. May throw std::bad_alloc. quire_plan_check
  */
 inline result<plan_peaks> plan_check(const quire_plan_problem &problem,

@@ -166,7 +166,7 @@ def plan_check(sizes: Integers, first_uses: Integers, last_uses: Integers, offse
                fixed_offsets: Optional[Integers] = None, arenas: Optional[Integers] = None,
                alias_groups: Optional[Integers] = None, separations: Any = None,
                capacities: Optional[Integers] = None) -> List[int]:
-    """Check a plan, whoever made it. Return the largest end of an item in each arena, as a list.
+    """Check a plan of any origin. Return the largest end of an item in each arena, as a list.
 
     `offsets` and `placed_arenas` are where each item is: :attr:`Plan.offsets` and :attr:`Plan.arenas`. Without
     `placed_arenas` all are in the first arena. The other arguments are those of :func:`plan`.
