@@ -163,10 +163,9 @@ static void reset(qi_plan_gaps *gaps)
     gaps->is_out_of_memory = false;
 }
 
-static bool add(qi_plan_gaps *gaps, span_set *set, uint64_t begin, uint64_t end)
+static void add(qi_plan_gaps *gaps, span_set *set, uint64_t begin, uint64_t end)
 {
     gaps->is_out_of_memory |= !add_span(gaps, set, begin, end);
-    return !gaps->is_out_of_memory;
 }
 
 static void add_range(qi_plan_gaps *gaps, const node_list *nodes, uint64_t begin, uint64_t end)

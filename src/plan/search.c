@@ -533,7 +533,7 @@ static const qi_plan_key ORDERS[][QI_PLAN_KEYS] = {
 enum { ORDER_COUNT = sizeof ORDERS / sizeof *ORDERS, RULES = 3 };
 
 quire_result qi_plan_search_run(qi_plan_search *s, uint64_t capacity, uint64_t nodes,
-                                qi_plan_tries *tries, uint64_t *random, qi_plan_effort *effort,
+                                uint32_t *next_try, uint64_t *random, qi_plan_effort *effort,
                                 uint64_t *offsets, qi_plan_outcome *outcome)
 {
     const uint32_t round = ORDER_COUNT * RULES;
@@ -543,7 +543,7 @@ quire_result qi_plan_search_run(qi_plan_search *s, uint64_t capacity, uint64_t n
     *outcome = s->line->bound > capacity ? QI_PLAN_IMPOSSIBLE : QI_PLAN_STOPPED;
     for (uint64_t visited = 0;
          *outcome == QI_PLAN_STOPPED && visited < nodes && !effort->is_over;) {
-        uint32_t number = tries->next++;
+        uint32_t number = (*next_try)++;
         qi_plan_sort(s->sorter, ORDERS[number % ORDER_COUNT], number < round ? NULL : random,
                      s->order);
         for (uint32_t i = 0; i < s->line->count; i++)

@@ -25,19 +25,15 @@ qi_plan_search *qi_plan_search_make(const qi_plan_line *line, qi_plan_sorter *so
                                     qi_host *host);
 void qi_plan_search_release(qi_plan_search *search);
 
-/* Where the tries for one capacity stand; {0} at first. */
-typedef struct qi_plan_tries {
-    uint32_t next; /* the number of the next try: it selects order and rule */
-} qi_plan_tries;
-
 /*
  * Tries for a plan of at most `capacity` until one is found, none is possible, or about `nodes`
- * nodes are visited. Every try begins anew, in another order. Writes the offsets of a plan that is
- * found. Fails with OUT_OF_HOST_MEMORY.
+ * nodes are visited. Every try begins anew, in another order, which follows from its number;
+ * *next_try is 0 at first. Writes the offsets of a plan that is found. Fails with
+ * OUT_OF_HOST_MEMORY.
  */
 QUIRE_MUST_USE quire_result qi_plan_search_run(qi_plan_search *search, uint64_t capacity,
-                                               uint64_t nodes, qi_plan_tries *tries,
-                                               uint64_t *random, qi_plan_effort *effort,
-                                               uint64_t *offsets, qi_plan_outcome *outcome);
+                                               uint64_t nodes, uint32_t *next_try, uint64_t *random,
+                                               qi_plan_effort *effort, uint64_t *offsets,
+                                               qi_plan_outcome *outcome);
 
 #endif

@@ -227,7 +227,7 @@ static uint64_t capacity_of(const solver *s, uint64_t turn, uint64_t divisor)
 static quire_result search_turns(solver *s, qi_plan_search *search)
 {
     const uint64_t divisor = common_divisor(s->line);
-    qi_plan_tries tries[TURN_COUNT] = {{0}};
+    uint32_t next_tries[TURN_COUNT] = {0};
     uint64_t nodes = 1000 + 2 * s->line->count;
     for (uint64_t turn = 0; !is_done(s); turn++) {
         if (turn && turn % TURN_COUNT == 0)
@@ -236,9 +236,9 @@ static quire_result search_turns(solver *s, qi_plan_search *search)
             continue;
         uint64_t capacity = capacity_of(s, turn, divisor);
         const bool is_told = s->enough >= s->best->bound; /* every turn is for one capacity */
-        qi_plan_tries *own = &tries[is_told ? 0 : TURNS[turn % TURN_COUNT].tries];
+        uint32_t *next = &next_tries[is_told ? 0 : TURNS[turn % TURN_COUNT].tries];
         qi_plan_outcome outcome;
-        quire_result result = qi_plan_search_run(search, capacity, nodes, own, &s->random,
+        quire_result result = qi_plan_search_run(search, capacity, nodes, next, &s->random,
                                                  s->effort, s->offsets, &outcome);
         if (result)
             return result;
@@ -249,7 +249,7 @@ static quire_result search_turns(solver *s, qi_plan_search *search)
             for (uint32_t i = 0; i < s->line->count; i++)
                 qi_raise(&peak, s->offsets[i] + s->line->ranges[i].size);
             offer(s, peak);
-            own->next = own->next > 8 ? own->next - 8 : 0; /* what found one may find another */
+            *next = *next > 8 ? *next - 8 : 0; /* what found one may find another */
         }
     }
     return QUIRE_SUCCESS;
@@ -270,9 +270,10 @@ static quire_result search(solver *s)
 static quire_result run(solver *s)
 {
     quire_result result = sweeps(s);
-    if (!result && (!is_done(s) || s->best->peak == UINT64_MAX))
-        result = qi_plan_gaps_make(&s->gaps, s->line, s->host);
-    if (!result && s->gaps.askers)
+    if (result || (is_done(s) && s->best->peak != UINT64_MAX))
+        return result;
+    result = qi_plan_gaps_make(&s->gaps, s->line, s->host);
+    if (!result)
         result = orders(s);
     if (!result && !is_done(s))
         result = qi_plan_can_search(s->line) ? search(s) : random_orders(s);

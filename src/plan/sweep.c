@@ -186,34 +186,30 @@ static uint32_t place_block(heap *h, const qi_plan_range *range)
     return hole;
 }
 
-/* Takes a hole beside a block out of the heap; false if there is no hole. */
-static bool swallow(heap *h, uint32_t hole)
+/* Merges what lies beside a block into it, if that is a hole. */
+static void swallow(heap *h, block *into, uint32_t beside)
 {
-    if (hole == NOBODY || h->blocks[hole].left == LIVE)
-        return false;
-    remove_hole(h, hole);
-    drop_block(h, hole);
-    return true;
+    if (beside == NOBODY || h->blocks[beside].left == LIVE)
+        return;
+    const block *hole = &h->blocks[beside];
+    if (hole->offset < into->offset)
+        into->offset = hole->offset;
+    into->size += hole->size;
+    remove_hole(h, beside);
+    drop_block(h, beside);
 }
 
 /* A live block becomes a hole, with the holes beside it. What lies above all live blocks goes. */
 static void free_block(heap *h, uint32_t gone)
 {
     block *b = &h->blocks[gone];
-    uint64_t end = b->offset + b->size;
-    const uint32_t below = b->below, above = b->above;
-    if (below != NOBODY && h->blocks[below].left != LIVE)
-        b->offset = h->blocks[below].offset;
-    if (above != NOBODY && h->blocks[above].left != LIVE)
-        end = h->blocks[above].offset + h->blocks[above].size;
-    swallow(h, below);
-    swallow(h, above);
+    swallow(h, b, b->below);
+    swallow(h, b, b->above);
     if (h->last == gone) {
         h->last = b->below;
         drop_block(h, gone);
         return;
     }
-    b->size = end - b->offset;
     insert_hole(h, gone);
 }
 
