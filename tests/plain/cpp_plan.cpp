@@ -120,7 +120,7 @@ static void test_progress()
     CHECK(ended->check(quire::plan_problem(list)) && ended->info.wall_ns < 30000000000);
 
     calls = 0; /* one that returns nothing, with a problem; it replaces that of the options */
-    auto options = quire::plan_options().with_time_limit(100000000);
+    auto options = quire::plan_options().with_step_limit(20000000);
     options.progress = [](void *, const quire_plan_info *) -> bool { std::abort(); };
     const auto note = [&calls](const quire_plan_info &) { calls++; };
     CHECK(quire::plan(quire::plan_problem(list), options, note) && calls > 0);

@@ -314,7 +314,7 @@ UNIT(plan, limits_and_the_caller_end_the_work)
     CHECK_OK(quire_plan_check(&problem, places, NULL, NULL));
     options = (quire_plan_options){.time_limit_ns = 20000000};
     CHECK_OK(quire_plan(&problem, &options, places, &info));
-    CHECK(info.wall_ns >= 20000000 && info.wall_ns < UINT64_C(3000000000));
+    CHECK(info.wall_ns >= 20000000 && info.wall_ns < UINT64_C(60000000000));
     options = (quire_plan_options){.step_limit = 20000000, .seed = 5};
     CHECK_OK(quire_plan(&problem, &options, places, &info));
     CHECK_OK(quire_plan(&problem, &options, again, &other));
