@@ -103,6 +103,16 @@ def page_source(page, fragments, headers):
     return "\n".join(lines)
 
 
+def blocks(root, page, language):
+    """The fenced blocks of a language on a page, in order."""
+    return [m[2] for m in FENCE.finditer((root / page).read_text()) if m[1] == language]
+
+
+def readme_example(root, language="c"):
+    """The first block of a language in README.md."""
+    return blocks(root, "README.md", language)[0]
+
+
 def run(command, **options):
     done = subprocess.run(command, text=True, capture_output=True, timeout=120, **options)
     problems = [] if done.returncode == 0 else [

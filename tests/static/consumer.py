@@ -14,18 +14,8 @@ import subprocess
 import sys
 import tempfile
 
-from code_blocks import FENCE, run
+from code_blocks import FENCE, blocks, readme_example, run
 from tap import Tap
-
-
-def blocks(root, page, language):
-    """The fenced blocks of a language on a page, in order."""
-    return [m[2] for m in FENCE.finditer((root / page).read_text()) if m[1] == language]
-
-
-def readme_example(root, language="c"):
-    """The first block of a language in README.md."""
-    return blocks(root, "README.md", language)[0]
 
 
 def build_and_run(command, source, place, arguments, **options):
