@@ -1,9 +1,10 @@
 """Turns the comments of a public header into comments that Doxygen reads, on the standard output. The
 headers themselves have plain comments, which people read.
 
-usage: filter.py HEADER
+usage: filter.py [--site] HEADER
 
- - The comment at the head of a header becomes the page of that header; that of quire.h the main page.
+ - The comment at the head of a header becomes the page of that header; that of quire.h the main page, except
+   with --site: the main page of the site is another one.
  - A comment before a declaration documents it, and the declarations that follow without a blank line.
  - A comment after a field or a value documents that.
  - A line of dashes with words is the title of the functions below it.
@@ -63,13 +64,17 @@ def doc(comment, opening="/**"):
     return frame(lines, opening)
 
 
+def is_main_page(name):
+    return name == "quire.h" and "--site" not in sys.argv
+
+
 def head(name, comment):
     """The page of a header: "quire/X.h - what it has.", and the rest of its first comment."""
     lines = lines_of(comment)
     end = lines.index("") if "" in lines else len(lines)
     brief = " ".join(lines[:end]).split(" - ", 1)[1]
     text = [escape(brief[0].upper() + brief[1:]), *map(escape, lines[end:])]
-    if name == "quire.h":
+    if is_main_page(name):
         return frame(["@mainpage", *text])
     text[0] = "@brief " + text[0]
     return frame([f"@defgroup {pathlib.Path(name).stem} quire/{name}", *text]) + "\n/** @{ */"
@@ -142,11 +147,11 @@ def results(text):
 
 
 def main():
-    path = pathlib.Path(sys.argv[1])
+    path = pathlib.Path(sys.argv[-1])
     header = Filter(path.name, path.read_text())
     text = results(header.filter())
     closing = ("/** @} */\n" if header.in_section else "") + \
-        ("/** @} */\n" if path.name != "quire.h" else "")
+        ("" if is_main_page(path.name) else "/** @} */\n")
     sys.stdout.write(text + closing)
 
 

@@ -19,26 +19,37 @@ def headers(folder):
             sorted(names.difference(ORDER))]
 
 
-def main():
-    doxygen, version, output = sys.argv[1], sys.argv[3], pathlib.Path(sys.argv[4]).resolve()
-    root = pathlib.Path(sys.argv[2]).resolve()
+def settings(root, version, output, xml="NO", options=""):
+    """The input of Doxygen. `options` are those of the filter."""
     here = root / "docs/reference"
-    output.mkdir(parents=True, exist_ok=True)
     values = {
         "version": version,
         "output": output,
         "headers": " ".join(f'"{path}"' for path in headers(root / "include/quire")),
         "python": sys.executable,
-        "filter": here / "filter.py",
+        "filter": f"{here / 'filter.py'} {options}".strip(),
         "include": root / "include",
-        "xml": "YES" if "--xml" in sys.argv else "NO",
+        "xml": xml,
     }
     text = (here / "Doxyfile.in").read_text()
     for name, value in values.items():
         text = text.replace(f"@{name}@", str(value))
+    return text
+
+
+def run(doxygen, text):
+    """Whether Doxygen had nothing to say; what it says goes to the standard error."""
     done = subprocess.run([doxygen, "-"], input=text, text=True, capture_output=True)
     sys.stderr.write(done.stderr)
-    sys.exit(1 if done.returncode or done.stderr.strip() else 0)
+    return not done.returncode and not done.stderr.strip()
 
 
-main()
+def main():
+    output = pathlib.Path(sys.argv[4]).resolve()
+    output.mkdir(parents=True, exist_ok=True)
+    text = settings(pathlib.Path(sys.argv[2]).resolve(), sys.argv[3], output, "YES" if "--xml" in sys.argv else "NO")
+    sys.exit(0 if run(sys.argv[1], text) else 1)
+
+
+if __name__ == "__main__":
+    main()
