@@ -50,7 +50,7 @@ listed() {
 
 # The library without Vulkan. The functions that say so are made by Python, and only Python calls them.
 library_sources() {
-    ls src/base/*.c src/space/*.c src/space/*/*.c src/core/*/*.c src/api/*.c src/trace/*.c src/render/*.c \
+    ls src/base/*.c src/plan/*.c src/space/*.c src/space/*/*.c src/core/*/*.c src/api/*.c src/trace/*.c src/render/*.c \
         backends/host/*.c backends/cuda/*.c backends/plugin/*.c |
         grep -v '^src/core/debug/'
     [ ! -s "$programs/absent_vulkan.c" ] || echo "$programs/absent_vulkan.c"

@@ -18,7 +18,7 @@ from tap import Tap
 # Constants, not calls: space.c selects the function table of the fit. The fits are above it.
 FIT_TABLES = {("src/space/space.c", f"qi_{fit}_fit") for fit in ("segregated", "first", "buddy", "linear")}
 
-BELOW_API = ("src/base/", "src/space/", "src/core/")
+BELOW_API = ("src/base/", "src/plan/", "src/space/", "src/core/")
 
 # A line of `nm -A -P`: ARCHIVE[MEMBER]: SYMBOL TYPE ..., where a member may have a path
 LINE = re.compile(r"\[(?:.*/)?([^/\]]+)\]: (\S+) (\w)")

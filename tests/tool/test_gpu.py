@@ -113,6 +113,9 @@ def content_problems(out):
 
 
 def figure_problems(out):
+    if not (out / "costs.json").exists():
+        yield "there are no costs"
+        return
     documents = json.loads((out / "costs.json").read_text())
     found = {key for document in documents for key in document if document[key] != []}
     if not FAMILIES <= found or "peaks: bytes of the device" not in (out / "costs.md").read_text():
