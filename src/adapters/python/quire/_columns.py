@@ -26,7 +26,7 @@ class Column(NamedTuple):
 
     data: bytes
     itemsize: int  #: bytes of each
-    count: int
+    length: int
 
 
 def _sign_bytes(data: bytes, itemsize: int) -> bytes:
@@ -130,7 +130,7 @@ def _copy(target: bytearray, to: _Field, source: Any, of: _Field) -> None:
 
 def put(records: bytearray, struct: Type[ctypes.Structure], field: str, values: Column) -> None:
     """Set a field of every structure. Its other bytes are 0 before."""
-    if values.count:
+    if values.length:
         _copy(records, _field(struct, field), values.data, _Field(0, values.itemsize, values.itemsize))
 
 

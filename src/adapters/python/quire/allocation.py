@@ -52,7 +52,7 @@ class PartOf(weakref.ref):  # type: ignore[type-arg]
 
 def _reference(public: object, part: Part) -> PartOf:
     # the callback is a function of C, which no interrupt can stop
-    of = PartOf(public, part.owner.orphans.append)
+    of = PartOf(public, part.owner.orphans.append)  # type: ignore[arg-type]
     of.part = part
     return of
 

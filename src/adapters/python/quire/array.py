@@ -189,7 +189,9 @@ class Array:
             raise TypeError(f"memoryview has no elements of type {self.dtype.name}")
         if self.is_contiguous:
             view = self._bytes()
-            return cast(Any, view).cast(self.dtype.format, self.shape) if self.nbytes else view
+            if self.nbytes:
+                view = cast(Any, view).cast(self.dtype.format, self.shape)
+            return view
         if len(self.shape) != 1 or self.strides[0] % self.dtype.itemsize:
             self._need_host()
             raise TypeError("memoryview has no steps of several axes; use numpy() or DLPack")

@@ -63,7 +63,7 @@ class _Problem:
         if fixed_offsets is not None:
             offsets, present = optional_column("fixed_offsets", fixed_offsets)
             columns += [("fixed_offsets", "fixed_offset", offsets), ("fixed_offsets", "is_fixed", present)]
-        self.count = number("the number of sizes", columns[0][2].count, 32)
+        self.count = number("the number of sizes", columns[0][2].length, 32)
         for name, _, values in columns:
             self.check_length(name, values)
         self._set("items", "item_count", item, [(field, values) for _, field, values in columns])
@@ -77,11 +77,11 @@ class _Problem:
 
     def check_length(self, name: str, values: Column) -> None:
         """Raise InvalidArgumentError unless there is an integer for each item."""
-        if values.count != self.count:
-            raise InvalidArgumentError(f"{name} has {values.count} entries; sizes has {self.count}")
+        if values.length != self.count:
+            raise InvalidArgumentError(f"{name} has {values.length} entries; sizes has {self.count}")
 
     def _set(self, name: str, count: str, struct: Any, columns: List[Tuple[str, Column]]) -> None:
-        length = number(f"the number of {name}", columns[0][1].count, 32)
+        length = number(f"the number of {name}", columns[0][1].length, 32)
         records = bytearray(length * ctypes.sizeof(struct))
         for field, values in columns:
             put(records, struct, field, values)

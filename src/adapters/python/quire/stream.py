@@ -4,7 +4,7 @@ import ctypes
 import math
 import numbers
 import time
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional, cast
 
 from . import _owner
 from . import _tables as tables
@@ -162,7 +162,7 @@ class Point:
         None: without a limit. Signals are handled during the wait. On a manual or capture stream the error comes
         at once, because no wait makes the point pass.
         """
-        if timeout is not None and not isinstance(timeout, numbers.Real):
+        if timeout is not None and not isinstance(cast(object, timeout), numbers.Real):
             raise must_be("timeout", "a number of seconds, or None", timeout)
         if self.stream is None:
             return

@@ -19,7 +19,7 @@ import ctypes
 import dataclasses
 import os
 import tempfile
-from typing import Callable, Optional, Union
+from typing import Any, Callable, Optional, Union
 
 from . import _owner
 from . import _tables as tables
@@ -168,7 +168,7 @@ class Recorder(_owner.Unique):
             if self._path is None:
                 os.unlink(file)
 
-    def _call(self, function: Callable[[], int]) -> None:
+    def _call(self, function: Callable[[], Any]) -> None:
         """Call a function with the recorder, unless its memory or device was destroyed, and it with it."""
         try:
             with self._what._owner.held():
