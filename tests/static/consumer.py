@@ -98,7 +98,7 @@ class Home:
         """Runs the lines of shell that do not build or install quire itself, nor need its absent tool."""
         lines = [line for line in commands.splitlines() if not line.startswith("meson ")]
         if not self.has_tool:
-            lines = [line for line in lines if not re.match(r'quire |"\$HOME/quire/bin/quire"', line)]
+            lines = [line for line in lines if not re.match(r'quire |python3 -m quire |"\$HOME/quire/bin/quire"', line)]
         return run(["sh", "-ec", "\n".join([*more, *lines])], cwd=self.folder, env=self.environment)
 
 

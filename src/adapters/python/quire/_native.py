@@ -18,10 +18,10 @@ VERSION = "0.1.0"
 SONAME = "libquire.so.0"
 
 
-def _installed() -> str:
-    """The path that the build wrote down, or "" in a source folder."""
+def installed(what: str) -> str:
+    """The path that the build wrote down for LIBRARY or TOOL, or "" if there is no file, as in a source folder."""
     try:
-        path: str = importlib.import_module(__package__ + "._installed").LIBRARY
+        path: str = getattr(importlib.import_module(__package__ + "._installed"), what)
     except ImportError:
         return ""
     path = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), path))
@@ -30,7 +30,7 @@ def _installed() -> str:
 
 def library_name() -> str:
     """The name of the library that the package loads."""
-    return os.environ.get("QUIRE_LIBRARY") or _installed() or SONAME
+    return os.environ.get("QUIRE_LIBRARY") or installed("LIBRARY") or SONAME
 
 
 def check_version(name: str, found: str) -> None:
