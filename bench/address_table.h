@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * address_table.h - a hash table from addresses to handles, as a program keeps it that frees by
  * address through an allocator with handles: open addressing, linear probing, removal that closes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * arenas.c - finds the smallest arena in which a workload runs without a failure, by bisection to
  * 1/1000 of its live peak. Success is not quite monotone in the arena size, so differences below

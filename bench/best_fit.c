@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * best_fit.c - see best_fit.h. All ranges form a list by address. Free ranges are also in a treap
  * by size and offset: a search tree that is a heap in random ranks, which keeps it balanced. It is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * best_fit.h - exact best fit as a subject: it takes the smallest free range that holds the aligned
  * request, and of equal ranges the lowest. It is the reference for the fragmentation that a fit can

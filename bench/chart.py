@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Draws the results of a run: speed as a ratio to VMA, and the occupancy that an arena reaches.
 
 usage: chart.py FIGURES.json CHART.svg

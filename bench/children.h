@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * children.h - runs each measurement in a separate process, so that the heap, the caches and the
  * predictors do not carry over, and a crash of a peer affects one measurement only.

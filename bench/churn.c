@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * churn.c - see churn.h. docs/benchmarks.md defines the distributions, ramps and fills.
  */

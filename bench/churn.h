@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * churn.h - measures fragmentation: allocates sizes of one distribution and frees random live
  * ranges to stay at a target occupancy. docs/benchmarks.md defines the distributions.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * churn_fit.h - runs churn.h on a space of quire with one of the fits.
  */

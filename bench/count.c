@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * count.c - runs a workload once under an instruction counter. All counted instructions are below
  * counted_allocate and counted_free, where bench/instructions.py switches the counter on. The

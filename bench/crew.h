@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * crew.h - runs several threads, each with its own list of steps, on one memory or on a memory per
  * thread. Threads can hand some of their allocations to another thread, which frees them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_calls.c - the cost of single driver calls that quire makes often, and of reserving
  * addresses.

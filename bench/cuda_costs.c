@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_costs.c - the cost of driver calls by size: the steps that create and destroy a page with
  * virtual memory management, for several chunk sizes, and blocks of the driver's allocators.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_driver.h - the CUDA driver that bench_cuda measures: the device that quire_cuda_open
  * chooses, the driver's functions, and a stream in the device's context. One per process, used by

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_host.c - host memory of each page kind: what a page costs, and how fast the device and the
  * processor reach it.

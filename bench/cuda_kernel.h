@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_kernel.h - two kernels of our own, in PTX, which the driver compiles when they are loaded.
  * The emulated driver does the same without the text.

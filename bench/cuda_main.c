@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_main.c - bench_cuda: measures the calls of a CUDA driver, and compares quire's memories on a
  * CUDA device with the driver's allocators in one run. Text goes to standard output, a JSON

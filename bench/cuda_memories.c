@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_memories.c - memories on a CUDA device as subjects: quire's, the two allocators of the
  * driver, and the one of the CUDA runtime, all in one context. The handle of a driver allocation is

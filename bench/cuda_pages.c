@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_pages.c - what a page costs through quire, by stage: made and released while the device is
  * idle and while a kernel runs, and an elastic page that gets new handles and kept ones.

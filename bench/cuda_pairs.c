@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_pairs.c - pairs of free and allocate with the same list of sizes on every memory of the
  * device. The memories take turns within each repeat. Each call is timed by itself on the host; a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_parts.h - the parts of bench_cuda. Each adds arrays to the JSON document; the driver is
  * open. A row whose calls fail states the driver's name of the error.

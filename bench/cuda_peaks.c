@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_peaks.c - how many bytes of the device a trace needs at its peak: with quire's pages, with
  * an elastic page, and with the driver's pool.

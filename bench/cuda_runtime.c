@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_runtime.c - cudaMallocAsync of the CUDA runtime as a subject, where its library is
  * installed. Its pool is the device's default pool.

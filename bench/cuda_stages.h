@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_stages.h - what the driver's calls take while quire makes and releases pages: the functions
  * of an open device are replaced by functions that add up the time of each stage.

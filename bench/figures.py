@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Measures the replays of docs/benchmarks.md on this machine and prints their tables: page sizes of quire and of
 other allocators, and elastic memories.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Reads the results of one run: the JSON documents of bench_space and of instructions.py."""
 
 import json

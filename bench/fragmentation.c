@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fragmentation.c - measures fragmentation: ramps up to the first failure, and failures at 90 and
  * 95 percent occupancy. It reads no clock, so several measurements run in parallel.

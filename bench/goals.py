@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The goals of the project, compared with the results of a run.
 
 A goal looks up its values for several subjects and the best subject counts. Subjects that the build

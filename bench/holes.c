@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * holes.c - replays traces on one region with holes, as a memory would use it: a request that no
  * free range holds takes a window, whose chunks are taken from free ranges before new ones are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * host_heaps.c - see host_heaps.h. The libraries are loaded by name at run time, so that each can
  * be missing and none replaces the malloc of the program.

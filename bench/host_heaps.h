@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * host_heaps.h - malloc implementations as subjects: a lower bound of the cost of an allocation.
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Counts the instructions of an allocation and of a free with valgrind's callgrind.
 
 usage: instructions.py PROGRAM [--workload a10k] [--subject NAME]... [--peer FILE]...

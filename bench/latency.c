@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * latency.c - percentiles of single calls. The same workload runs several times in one process and
  * the minimum time of each call is kept. It contains the cost of the search and of the caches,

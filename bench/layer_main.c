@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * layer_main.c - bench_layer: what the calls on memory objects of a Vulkan device cost a program
  * that has one for each buffer. It does not use quire; it is run with the Vulkan layer and without

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs bench_layer with the Vulkan layer and without in turn, and writes the least times into a page,
 between its marks `<!-- layer figures -->`.
 

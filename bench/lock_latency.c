@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * lock_latency.c - the time from requesting a contended lock to holding it: quire's lock, the lock
  * of its version 0.1.0, a mutex with three states with and without spinning, and a pthread_mutex.

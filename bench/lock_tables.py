@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Writes the results of bench_memory about locks into a page, between its marks
 `<!-- lock figures -->`.
 

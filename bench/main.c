@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * main.c - bench_space: runs workloads on the spaces of quire and on peers, alternating in one run.
  * Text goes to standard output, a JSON document to the file of --json.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * memories.h - complete memories as subjects: the calls of a program that allocates device memory,
  * with handles, locks, pages and statistics. All use the same driver, the mock one or a real one.

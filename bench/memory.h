@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * memory.h - the options and the parts of bench_memory, bench_vulkan and bench_cuda.
  *

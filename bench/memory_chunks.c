@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * memory_chunks.c - what the growth of an elastic memory costs by the size of its chunks, on the
  * host: a chunk gets memory, is written for the first time, and loses its memory; and a request

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The results of a run of bench_memory or bench_vulkan, and the project's goals for them.
 
 A goal is a tuple (what, line, must, stretch, form, values, at_least). A value is a tuple (what,

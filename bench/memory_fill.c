@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * memory_fill.c - requests that a memory refuses while its limit stays nearly reached: with pages,
  * and elastic with chunks of two sizes. The sizes and the steps are those of churn.h; the limit is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * memory_find.c - finding allocations by address: quire_memory_find for the first byte and for a
  * byte inside, and the look-up in a hash table of the same addresses. Look-ups come in random order

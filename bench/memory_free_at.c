@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * memory_free_at.c - pairs of an allocation and a free by address, for one and for several threads:
  * with quire_free_at_address, and with a hash table of the program's own, under a mutex, that leads

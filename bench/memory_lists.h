@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * memory_lists.h - lists of steps for a memory. The number of live ranges is constant: each group
  * of steps frees random ranges and allocates as many with new sizes. docs/benchmarks.md defines the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * memory_locks.c - the cost of an uncontended lock: quire's lock in both of its forms, a mutex with
  * three states, a plain mutex, the lock that VMA uses, and a loop without a lock. Each is measured

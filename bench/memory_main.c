@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * memory_main.c - bench_memory: measures complete memories of quire and of a peer, alternating in
  * one run, on the same mock driver. Text goes to standard output, a JSON document to the file of

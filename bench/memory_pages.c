@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * memory_pages.c - the cost of a pair of free and allocate by number of pages. Each measurement
  * (memory, number of pages, repeat) runs in a separate process. Memories and numbers of pages take

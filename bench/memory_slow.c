@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * memory_slow.c - how long a call waits while another thread creates a page. One thread requests a
  * range that needs a new page from a slow driver. During that time a second thread frees a range,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * memory_threads.c - pairs of free and allocate per second for one and for several threads: on one
  * memory whose number of shards is adaptive, on one with one shard, on one with a shard per thread,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * memory_transient.c - driver calls in a steady state: frames that allocate and free their ranges,
  * and successive large allocations. It reads no clock. The first frames, in which every memory

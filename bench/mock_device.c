@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * mock_device.c - see mock_device.h. Objects are handles that contain their size. Blocks of memory
  * are counted in the_driver.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * mock_device.h - a Vulkan driver without a device, for measurements of what a library adds to its
  * calls of the driver. It has one queue, one device-local and one host-visible memory kind, and

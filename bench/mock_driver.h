@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * mock_driver.h - a driver without a device, used by every measured memory. It only counts
  * allocations and frees of blocks, so that the measured time is that of the memory itself.

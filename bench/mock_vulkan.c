@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * mock_vulkan.c - see mock_vulkan.h. VMA requires some functions that no measurement calls; calling
  * them aborts the program.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * mock_vulkan.h - the Vulkan functions that VMA requires, on top of the mock driver: one
  * device-local heap. Nothing can be mapped, and no buffer or image can be created.

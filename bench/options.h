@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * options.h - parses the command line of the programs in this folder. A rule per option names the
  * target of its value. Every program has --help.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * packing.c - see packing.h. Steps are ordered by time. At the same time frees come before
  * allocations, and both follow the order of the file.

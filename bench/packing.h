@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * packing.h - reads a static packing problem as a workload: a file with lines `id,lower,upper,size`
  * of ranges that live from time `lower` to time `upper`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Formats Markdown tables and replaces the part of a page between two marks."""
 
 

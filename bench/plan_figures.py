@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Plans of MiniMalloc's instances: a row for each file, over the seeds 1 to 5.
 
 usage: plan_figures.py PATH_TO_QUIRE FILE.csv...

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * plans.c - plans of generated networks: their peaks beside the lower bound, and what they cost.
  *

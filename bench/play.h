@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * play.h - runs the steps of a workload on a subject and times them in groups.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire_memories.c - memories of quire as subjects, used through the public calls, on a backend
  * that forwards to the mock driver.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire_spaces.c - spaces of quire as subjects, used through the public calls. A new fit or option
  * needs one line in the table below.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire_spaces.h - spaces of quire as subjects, one per fit and option.
  */

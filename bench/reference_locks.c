@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * reference_locks.c - the slow paths: spinning, sleeping, waking.
  */

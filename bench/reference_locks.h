@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * reference_locks.h - locks that quire's lock is compared with: a mutex with three states, as in
  * many libraries, and the lock of quire's version 0.1.0.

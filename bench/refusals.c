@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * refusals.c - requests that a memory refuses, over and over: what a program pays that asks for
  * memory which may not be there. bench/refusals.py counts the instructions.

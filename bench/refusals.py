@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Counts the instructions of a refused allocation with valgrind's callgrind.
 
 usage: refusals.py build/bench/bench_refusals

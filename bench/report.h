@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * report.h - usage errors, the description of the machine, and the JSON document of the programs in
  * this folder.

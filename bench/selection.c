@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * selection.c - selects the subjects of bench_space that a part measures: see bench.h.
  */

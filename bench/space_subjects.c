@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * space_subjects.c - the subjects that are built into bench_space.
  */

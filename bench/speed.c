@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * speed.c - nanoseconds per pair of free and allocate: minimum and median of interleaved repeats.
  * Each repeat of each subject runs in a separate process. The subjects take turns within each

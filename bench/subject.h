@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * subject.h - a table of functions that workloads run on: a space or memory of quire, or a peer.
  *

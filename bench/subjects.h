@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * subjects.h - lists of subjects, available or not, and their selection by name.
  */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Writes the results of a run of bench_space into a page, between its marks `<!-- figures -->`.
 
 usage: tables.py FIGURES.json PAGE.md [--instructions FILE.json] [--chart FILE.svg]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * ticks.h - the finest clock of the machine: the processor's time-stamp counter if its rate is
  * constant, otherwise the monotonic clock.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma.c - see vma.h. Virtual blocks need no device. The implementation is in a C++ file, so that
  * its calls are not inlined, like those into a space. A block allocates metadata without its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma.h - virtual blocks of the Vulkan Memory Allocator as subjects, one per strategy. If the build
  * did not find its header, the subjects are listed as unavailable.

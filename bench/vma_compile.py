@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Measures how long a compiler takes for a file that uses VMA's interface, with each header.
 
 usage: vma_compile.py [--cc CC] [--cxx CXX] [--vma FOLDER] [--reps N] [--json FILE]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_driver.c - see vma_driver.h. quire opens the device, so that both programs have the same.
  */

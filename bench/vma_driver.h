@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_driver.h - the driver below bench_vma: the one without a device, or a real one whose memory
  * objects are counted in the_driver like those of the other.

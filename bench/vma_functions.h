@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_functions.h - the functions of a driver in the form in which VMA takes them, for programs
  * that are not linked with them. The header of VMA, or quire_vma.h, is included before.

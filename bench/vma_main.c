@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_main.c - bench_vma: the same program on the Vulkan Memory Allocator and on quire_vma.h, in
  * one run, on a driver without a device or with --device on a real one, which quire selects by

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_memories.c - allocators of the Vulkan Memory Allocator as subjects, on the mock driver, with
  * vmaAllocateMemory and vmaFreeMemory. A page size becomes the block size of a custom pool. Without

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_objects.h - what the scenarios of vma_program.c share: the allocator, buffers and images. It
  * is compiled twice like that file, so that its functions are static.

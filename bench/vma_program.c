@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_program.c - see vma_program.h. Nothing here depends on which of the two headers it is.
  */

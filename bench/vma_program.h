@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_program.h - a program that uses VMA's interface, compiled with VMA's header and with
  * quire/quire_vma.h: its scenarios, what a run needs and what it measures.

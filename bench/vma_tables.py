@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Writes the figures of bench_vma and vma_compile.py into a page, between its marks `<!-- vma figures -->`.
 
 usage: vma_tables.py PROGRAM.json COMPILE.json PAGE.md

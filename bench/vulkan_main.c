@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_main.c - bench_vulkan: compares memories of quire and of the Vulkan Memory Allocator on a
  * real Vulkan device in one run: raw ranges, which need no Vulkan calls in a steady state, buffers,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_memories.c - the subjects of bench_vulkan (see vulkan_memories.h), and quire's functions:
  * raw ranges, buffers by quire's options and by Vulkan's create info, images, and uploads, which

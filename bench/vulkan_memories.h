@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_memories.h - the parts of bench_vulkan: subjects that do the same work with quire and with
  * the Vulkan Memory Allocator, on the same device, memory kind, page size and create infos.

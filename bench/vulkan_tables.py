@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Writes the results of a run of bench_vulkan into a page, between its marks
 `<!-- vulkan figures -->`.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_vma.c - the functions of VMA's subjects on a Vulkan device: see vulkan_memories.h. Where
  * quire gets a page size, VMA gets a pool of blocks of that size.

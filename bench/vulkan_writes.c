@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_writes.c - 1,000 writes of 64 bytes to memory that the host reaches through staging memory
  * only: one by one, in a batch, and both on a stream. The functions of the backend's table are

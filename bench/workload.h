@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * workload.h - reproducible lists of allocations and frees: a name gives the same list on every
  * machine. docs/benchmarks.md defines them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # debian.sh - sourced by scripts/test after packages.sh: another release of Debian in a folder, in which
 # to build and test.
 #

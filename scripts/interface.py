@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What repeats the public headers: the tables of the Python package, and the functions of a backend that is not built.
 
 usage: interface.py FOLDER_OF_HEADERS python PACKAGE        writes the structures and functions that the package uses
@@ -192,7 +193,8 @@ def write_python(headers, package):
         kinds = [tables.of(part, name) for part in given]
         lines += wrap(f'    "{name}": ({tables.of(result, name)}, [', kinds, "]),", 8)
     imported = wrap("from ctypes import (", ["Structure", *sorted(tables.names)], ")")
-    return ['"""The structures and functions of the public headers that the package uses. A name is that of C.', "",
+    return ["# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception",
+            '"""The structures and functions of the public headers that the package uses. A name is that of C.', "",
             "Written by scripts/interface.py. The test abi.py compares it with a program of C.", '"""', "",
             *imported, "from typing import Any, ClassVar, Dict, List, Tuple", "",
             "Fields = List[Tuple[str, Any]]", *tables.constants, *tables.lines, "", "",

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # packages.sh - sourced by the scripts: installs Debian packages that are missing.
 #
 # As root or through sudo. A package that is unavailable is reported; the build decides whether it is

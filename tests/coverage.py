@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Prints how many lines of each folder of src and backends the tests have executed.
 
 usage: coverage.py BUILD

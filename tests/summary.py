@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Adds up the results of meson's test runs, for scripts/test.
 
 usage: summary.py --part FILE COMMIT SECONDS BUILD_FOLDER...

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * abi.h - quire's own declarations of the part of the CUDA driver's binary interface that it uses:
  * types, constants and functions. With them the backend builds on machines without CUDA.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * abi_constants.h - the numbers of the CUDA driver's interface that quire knows, grouped by the
  * release that introduced them. Included by abi.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * abi_functions.h - the functions of the CUDA driver that quire knows, one row each. Included by
  * abi.h, whose types the rows use.

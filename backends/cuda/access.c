@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * access.c - one call of the driver sets who may access all mapped bytes of a page. Requests that
  * cannot succeed are refused before it, with the reason, because the driver reports only "invalid".

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * access.h - who may access a page: devices, and the host if the page is host memory.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * array.c - an image is a CUDA array mapped to a part of a tile pool if its tiling is optimal and
  * arrays have its format. Any other image, and every buffer, is a range of a page.

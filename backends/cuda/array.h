@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * array.h - images of a CUDA device: linear ones, which are ranges of any page, and CUDA arrays
  * without memory of their own, which are mapped to a part of a tile pool page when their image is

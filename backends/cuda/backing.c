@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * backing.c - elastic pages: a page reserves addresses for its maximum size and has one chunk of
  * memory, a handle of the driver, for each stretch of chunk_size bytes that is backed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * backing.h - elastic pages: addresses of which some chunks have memory.
  */

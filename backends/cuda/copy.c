@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * copy.c - copies and fills. Without a stream the host itself copies bytes that it reaches; the
  * driver copies the others in the default stream, and the call returns when they are done. On a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * copy.h - copies and fills: between the host and pages, between pages, and on streams.
  */

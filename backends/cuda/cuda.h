@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda.h - the records of the CUDA backend: a device, its memory kinds, pages and chunks.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * device.c - a capability requires an attribute of the device and the functions of the driver. The
  * memory kinds are those that the settings or the user's variable request, or else the usual ones.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * device.h - what a CUDA device offers and reports: its capabilities, its memory kinds, its
  * description; and whose device a handle names.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * driver.c - each function is requested in the version that quire declares, so that a newer driver
  * returns no later form. Also translates error codes by a table, and makes the context current, in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * driver.h - the CUDA driver: its library and the functions that the backend calls in it, its error
  * codes, its context.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * multicast.c - multicast objects: memory of several devices behind one address. The driver does
  * not say what is bound to one, so quire keeps a record of each binding. An object belongs to no

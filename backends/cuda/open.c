@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * open.c - opens a device in this order: settings, driver, device, context, what the device has. An
  * attribute may promise what the driver refuses in use, so a trial page decides about such memory

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * open.h - opens a CUDA device: settings, the driver, the context, and what the device has.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * page.c - each page is created as its memory kind requires, and its type says how it is destroyed.
  * Destruction goes step by step: if the driver refuses one, the page is deferred and the rest is

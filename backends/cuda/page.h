@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * page.h - pages of a CUDA device: creating them as their memory kind requires, mapping, backing
  * and destroying them.

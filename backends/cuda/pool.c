@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * pool.c - pages that the driver allocates and frees in the order of a stream, from a memory pool
  * that other libraries may use as well; and the public calls on the pool.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * pool.h - the memory pool of a CUDA device, and pages of it.
  */

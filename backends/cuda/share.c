@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * share.c - pages for and from other processes and APIs. Page-locked memory is shared as a memfd, a
  * block of cuMemAlloc by its legacy handle, a chunk by a handle of the driver. Memory of other APIs

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * share.h - pages that other processes and APIs have too: imported ones, and page-locked memory
  * that can be exported.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * stream.c - a point is an event of the driver, recorded in the stream; see stream.h. Before work
  * is added to a stream the driver is asked whether the stream captures: the work would become part

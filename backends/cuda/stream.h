@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * stream.h - streams of a CUDA device: the record of a CUstream, which is the caller's or created
  * by the backend.

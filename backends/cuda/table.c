@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * table.c - the two function tables of the CUDA backend: without tile pools a device has no object
  * functions, which saves a call per buffer. Also opens a device, and ends it.

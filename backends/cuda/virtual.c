@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * virtual.c - pages of virtual memory management: chunks of physical memory, mapped one after the
  * other into a range of addresses; and tile pools, which are one chunk without addresses. Released

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * virtual.h - pages of virtual memory management, and the chunks of physical memory that they
  * consist of.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * device.c - a host device reports the profile that it poses as. Its heaps are counters, which
  * pages charge by a compare-exchange. Also image requirements, and the public calls that need a

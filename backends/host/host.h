@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * host.h - the state of a host device and its pages, and the functions that the files of the host
  * backend call in each other.

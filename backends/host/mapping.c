@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * mapping.c - aligned address space for host pages. Anonymous memory is mapped too large and cut at
  * both edges. Memfds and huge pages are mapped where the system chooses, or, if that is not

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * page.c - a host page is its mapping, which exists from its creation to its destruction. The
  * memory kind alone decides whether the caller gets the address. Creating a page touches none of

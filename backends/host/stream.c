@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * stream.c - streams of the host backend: queues of jobs that run in order. A worker thread runs
  * the jobs of a normal stream; quire_host_stream_run runs those of a manual stream.

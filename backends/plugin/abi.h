@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * abi.h - the part of PaddlePaddle's CustomDevice interface that quire uses: the functions that
  * every published version has at the same offset. Static assertions check each offset.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * copy.c - copies and fills. The two operands decide which function of the plugin serves: each is
  * device memory or memory that the host reaches, which includes pages of the host-visible kinds.

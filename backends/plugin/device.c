@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * device.c - what a plugin says of its device becomes quire's description: one heap for each role
  * of memory, alignments from its smallest chunk. Also makes the device current on a thread; and the

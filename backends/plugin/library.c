@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * library.c - a plugin is loaded once, counted, and finalised after its last user. It accepts only
  * the size of the interface that it was compiled with, so each known size is offered in turn. Also

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * library.h - the plugins that this process has loaded, their devices, and the results of their
  * functions. Quire devices and the Paddle adapter share them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * page.c - pages of a plugin: device memory, pinned host memory and unified memory that the plugin
  * allocates. A page is deallocated with exactly the size of its allocation, which plugins require.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * plugin.h - the state of a quire device on a plugin, and the functions that the files of the
  * plugin backend call in each other. A plugin is a compiled PaddlePaddle CustomDevice runtime.

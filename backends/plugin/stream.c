@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * stream.c - streams of a plugin and their points. A point is an event, recorded after the work
  * submitted so far. If the plugin has no events, or returns null events, a point has passed once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * table.c - the function table of the plugin backend, opening a device of a plugin, and its end.
  *

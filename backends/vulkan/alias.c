@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * alias.c - additional buffers and images that share the bytes of an allocation.
  *

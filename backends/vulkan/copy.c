@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * copy.c - a copy is a sequence of spans of bytes. Spans gather as regions of one command; a
  * barrier comes before a span that may share bytes with what was written. Copies, and fills, are

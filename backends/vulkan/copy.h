@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * copy.h - the bytes of a copy between pages and host memory as spans, the commands that copy them
  * through staging memory, and copies and fills that are complete on return.

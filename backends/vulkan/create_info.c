@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * create_info.c - objects that the caller describes with Vulkan's create infos, or created itself.
  * The core allocates: it passes the description back to qi_vulkan_object_create, places the object

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * deferred_destroy.c - destroys objects that the device may still use: see deferred_destroy.h.
  *

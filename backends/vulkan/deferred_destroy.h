@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * deferred_destroy.h - objects that the device may still use after their owner destroyed them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * device.c - what is enabled on a device is read from the create infos of the instance and the
  * device, because Vulkan cannot be queried for it: the extension names, pEnabledFeatures and the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * device.h - the properties of a Vulkan device, the state behind public handles, and forks.
  */

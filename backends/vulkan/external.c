@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * external.c - handle types of external memory; export of pages and import of memory: POSIX file
  * descriptors, dma-bufs, host pointers and, on Windows, handles.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * external.h - memory of other APIs and processes: handle types, what the device can do with them,
  * how buffers and images declare them, and the pNext struct of an import.

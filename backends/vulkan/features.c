@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * features.c - the extensions and features of a device of quire's own: those that quire uses,
  * merged with those of the program; and what the backend says about them.

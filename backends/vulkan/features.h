@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * features.h - the extensions and features of a device of quire's own, and what the backend says
  * about them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * functions.c - fills a device's function table: its functions come from vkGetDeviceProcAddr, which
  * skips the loader's dispatch. Also finds the system's Vulkan loader with volk, and translates

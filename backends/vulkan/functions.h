@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * functions.h - the Vulkan functions that the backend calls: their table, the system's loader, and
  * what their results mean.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * lluvia.c - images of quire for quire/lluvia.h: views and samplers, changes of layouts, and copies
  * of texels through the staging ring, in pieces that fit into half of it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * object.c - buffers and images: quire's options become a create info, and from there on are
  * treated as the caller's create infos are. The object is checked, created, queried for its

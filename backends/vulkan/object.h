@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * object.h - buffers and images, from quire's options, from a create info of the caller, or created
  * by the caller: creation, memory requirements, binding.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * open.c - an instance and a device of quire's own: selects the physical device, and enables
  * every feature and extension that the backend uses and the physical device has, and those of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * open.h - the record that the stages of quire_vulkan_open share, while they create an instance and
  * a device of quire's own.

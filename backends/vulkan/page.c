@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * page.c - a page is one VkDeviceMemory, allocated with a pNext chain of what its kind and its
  * request need. A buffer that covers the page serves copies and device addresses.

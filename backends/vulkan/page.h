@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * page.h - pages: VkDeviceMemory, its mapping, and the buffer that covers it.
  */

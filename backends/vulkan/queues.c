@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * queues.c - a queue is locked by the program's functions, or by the lock of the device's queue if
  * it has none. Also waiting and barriers; the families that share buffers; the queue that binds

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * queues.h - the queues of a device: locks, waiting and barriers, families, and the choice of
  * queues.

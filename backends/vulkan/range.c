@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * range.c - public functions on ranges in Vulkan's terms: for callers that bind objects themselves,
  * and for callers that use the one buffer that covers a page. Device addresses.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * sparse.h - sparse buffers and images: a native object, and the allocations bound to its blocks.
  *

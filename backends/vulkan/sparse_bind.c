@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * sparse_bind.c - the parts of a sparse object, their allocations, and how they are bound: all at
  * once, or block by block.

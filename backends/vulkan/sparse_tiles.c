@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * sparse_tiles.c - maps blocks of an image with residency to texels and back.
  *

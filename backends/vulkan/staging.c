@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * staging.c - staging memory and the staging ring: see staging.h.
  *

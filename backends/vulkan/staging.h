@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * staging.h - staging memory, which copies go through, and the staging ring: copies, fills and
  * layout changes that a call submits and waits for.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * stream.c - each submission signals the next value of its stream's semaphore; when the value has
  * passed, the record and the staging memory of the submission are reused. Creation and destruction,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * stream.h - streams of a Vulkan device: a timeline semaphore that the caller signals, or a
  * semaphore of quire's own with a queue.

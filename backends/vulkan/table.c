@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * table.c - the backend's function table, and the entry points that wrap the caller's device or
  * open one. It is the top of the backend: no other file refers to it.

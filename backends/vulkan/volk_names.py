@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Prints a header that renames the symbols of volk.
 
 usage: volk_names.py COMPILER...

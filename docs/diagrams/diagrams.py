@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Writes the diagrams of the documents.
 
 usage: diagrams.py [FOLDER]

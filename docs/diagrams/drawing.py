@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Shapes for the diagrams: boxes, texts and arrows that are readable on light and dark backgrounds."""
 
 from xml.sax.saxutils import escape

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * backend.c - a complete backend outside the library that uses only the installed headers.
  *

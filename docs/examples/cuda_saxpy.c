@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_saxpy.c - y = a * x + y on a CUDA device, with memory in the order of a stream.
  *

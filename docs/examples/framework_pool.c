@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * framework_pool.c - the memory pool of a framework: pointers in, pointers out, from any thread.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * malloc_recorder: records the heap of a real, unmodified program as a trace that quire replays.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * The recording: a table that maps the address of each live block to its id, and the file with one
  * line per event. This file owns both. It allocates nothing from the heap that it records: the

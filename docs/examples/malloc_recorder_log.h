@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * The recording that the replacements of malloc_recorder.c write: the live blocks and the file.
  * No function here is thread-safe. The caller holds one lock around all of them, which also keeps

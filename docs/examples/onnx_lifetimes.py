@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The lifetimes of the tensors of an ONNX graph, as ranges for `quire plan`.
 
     python3 onnx_lifetimes.py model.onnx > model.csv

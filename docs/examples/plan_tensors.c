@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * plan_tensors.c - a memory plan for an inference engine: tensors with lifetimes as an exporter
  * such as ExecuTorch lists them, in a fast bank of a fixed size and a slow one.

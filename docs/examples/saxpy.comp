@@ -1,4 +1,5 @@
 #version 450
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 // y = a * x + y for `count` floats: the shader of vulkan_compute.c.
 layout(local_size_x = 64) in;
 layout(push_constant) uniform Constants {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * saxpy_spirv.h - the shader of vulkan_compute.c as words of SPIR-V, from saxpy.comp beside it:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * trace_generator: writes the two modelled traces of docs/traces to standard output.
  *

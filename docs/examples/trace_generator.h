@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * Shared by the files of trace_generator: the events that a model adds, and the constants of both
  * models. A model may add events in any order of time; the writer sorts them.

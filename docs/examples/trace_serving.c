@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * The model llm-serving: a day of one GPU that serves conversations with Llama 2 7B in half
  * precision. It models the arrivals and the memory of each turn: activations for the prefill of a

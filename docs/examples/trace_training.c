@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * The model transformer-training: three steps of training GPT-2 (124M parameters) on four sequences
  * of 1,024 tokens, mixed precision, dropout and fused attention. The tables below give the order in

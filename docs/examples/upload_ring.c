@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * upload_ring.c - per-frame data in two linear spaces: a ring for a staging buffer, and scratch
  * memory that is cleared at the end of each frame.

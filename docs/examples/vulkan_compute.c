@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_compute.c - y = a * x + y on a Vulkan device, in buffers that quire creates.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_renderer.c - a renderer of tiles that gets a VkDevice from its host program and owns its
  * Vulkan objects. quire places them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Turns the comments of a public header into comments that Doxygen reads, on the standard output. The
 headers themselves have plain comments, which people read.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Writes the API reference into OUTPUT/html, and with --xml also into OUTPUT/xml. Any warning of Doxygen
 is a failure.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Checks the links of a folder of HTML: what is inside must exist, with its anchor; the others need the form of a
 URL.
 

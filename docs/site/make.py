@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Writes the site into OUTPUT: the documents, the reference of the headers and the examples, with a navigation by
 topic and a search, for a browser without a server. Warnings of Doxygen and broken links are failures.
 

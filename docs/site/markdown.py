@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Turns the pages of the repository into Markdown that Doxygen reads. make.py uses it.
 
  - Headings get the anchors that GitHub gives them, behind the name of the page: anchors are unique in the site.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Adds to the search index of Doxygen what it leaves out: the headings of the pages under each of their words, and
 the names of the interface without their prefix. make.py uses it.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/allocation.h - allocations: ranges of a memory's pages, access by the host, and views.
  *

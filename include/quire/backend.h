@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/backend.h - the interface of a backend: its function table and the feature bits.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/backend_core.h - what the core offers to backends: creating devices, memories, objects and
  * streams from native descriptions, and the native side of allocations. Included by

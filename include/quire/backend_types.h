@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/backend_types.h - what the core and a backend pass to each other: requests for pages and
  * objects, native pages, budgets and copy jobs. Included by quire/backend.h.

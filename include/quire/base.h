@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/base.h - what every other header shares: results, the last error of a thread, the log
  * callback, host memory callbacks and the version.

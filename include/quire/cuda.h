@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/cuda.h - the CUDA backend: pages of device memory, which the driver's virtual memory
  * management maps if it exists, and pages of host memory that the device reaches.

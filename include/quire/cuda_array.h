@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/cuda_array.h - CUDA arrays as images. Many arrays lie in one tile pool page
  * (QUIRE_CUDA_TILES), at offsets that quire chooses and reports.

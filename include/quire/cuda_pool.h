@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/cuda_pool.h - the memory pool (CUmemoryPool) from which a device creates pages of kind
  * QUIRE_CUDA_POOL: its bytes, trimming, and access of other devices. quire_cuda_settings.pool

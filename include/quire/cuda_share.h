@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/cuda_share.h - sharing memory of the CUDA backend with other processes, APIs and devices:
  * exports, imports, allocation handles, multicast objects. Included by quire/cuda.h, whose rules on

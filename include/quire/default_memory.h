@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/default_memory.h - allocations, buffers and images without creating a memory first.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/device.h - devices: one backend opened on one physical device, with its memory kinds.
  *

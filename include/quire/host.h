@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/host.h - the host backend: pages are anonymous or memfd mappings of this process.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/insight.h - observing a memory or a device: statistics, checks, events, a walk over every
  * range, a report, JSON and a picture. quire/allocation.h finds allocations by address.

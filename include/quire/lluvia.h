@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/lluvia.h - helpers for images of the Vulkan backend, as Lluvia has them: views with
  * samplers, changes of the layout, and copies of all texels.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/memory.h - memories: pages of one memory kind with one page policy and one fit.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/nvtx.h - shows suballocations to tools: reports pages as heaps and allocations as regions
  * through NVIDIA's NVTX. `compute-sanitizer --nvtx=yes` then finds an access between two

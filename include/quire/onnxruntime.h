@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/onnxruntime.h - ONNX Runtime on a host memory of quire: an OrtAllocator for the CPU, which
  * a program registers with its environment. docs/adapters/onnxruntime.md shows how.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/page_policy.h - the page policy of a memory: how large its pages are, which allocations get
  * a page of their own, and which empty pages it keeps. Included by quire/memory.h, whose

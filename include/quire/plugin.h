@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/plugin.h - the plugin backend: memory of a device that a compiled PaddlePaddle CustomDevice
  * runtime drives. A plugin is a shared object with the entry point InitPlugin, which fills in a

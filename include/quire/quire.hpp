@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/quire.hpp - quire for C++14 and later: owners that free what they hold, results that carry
  * the error, options with setters, and from C++17 on memory resources. It includes quire/quire.h

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/quire_vma.h - the interface of the Vulkan Memory Allocator (VMA) 3.4 on quire, for C11 and
  * C++.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/record.h - records what a program allocates and frees as a trace (docs/formats.md), which
  * the program quire replays, draws and tunes, and which quire/trace.h reads.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/resource.h - buffers and images: allocations with a native object bound to them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/stream.h - streams of device work, points in them, and allocation in the order of streams.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/trace.h - allocation traces: reads them and replays them on a memory.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/transfer.h - copies and fills: between the host and memories, within a memory, and between
  * memories, devices and backends. They are complete on return, or run in the order of a stream.

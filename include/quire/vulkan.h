@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/vulkan.h - the Vulkan backend: pages are VkDeviceMemory, buffers and images are VkBuffer
  * and VkImage, on a device of quire's own or of the caller.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/vulkan.hpp - the owners of quire/quire.hpp for objects of Vulkan: buffers and images from
  * Vulkan's create infos, and places for those that the program created. C++14, as quire.hpp.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/vulkan_device.h - devices of the Vulkan backend: opening one, wrapping the caller's, their
  * queues, and which features quire uses. Included by quire/vulkan.h, whose rules on threads and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/vulkan_share.h - sharing memory of the Vulkan backend with other APIs and processes:
  * exports and imports. Included by quire/vulkan.h, whose rules on threads and errors hold here.

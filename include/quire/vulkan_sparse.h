@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/vulkan_sparse.h - Vulkan objects that do not occupy one range of their own: sparse objects,
  * which are bound in parts, and aliases, which share the bytes of an allocation.

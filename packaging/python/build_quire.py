@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Builds the wheel and the source archive of the Python package; pip calls it as PEP 517 says.
 
 The wheel has the package, libquire.so.0 and the tool, which the meson and the compiler of the machine build in a

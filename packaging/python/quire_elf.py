@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What programs need of a system, from readelf: the libraries and the version of glibc."""
 
 import os

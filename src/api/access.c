@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * access.c - the public functions that reach the bytes of an allocation (quire/allocation.h: map,
  * flush, invalidate, write, read, views), and those of quire/backend.h that hold an allocation and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * allocation.c - the public functions of quire/allocation.h that create, free and describe
  * allocations; access.c has those that read and write their bytes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * backend.c - the public functions that backends call (quire/backend_core.h), except those of
  * devices (device.c), objects (resource.c) and native handles (access.c).

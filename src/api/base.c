@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * base.c - the public functions of quire/base.h: the version, names and sentences of results, and
  * the thread's last error. No function requires a lock.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * check.h - the refusal of arguments that several public functions share. No state, no lock.
  */

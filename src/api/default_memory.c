@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * default_memory.c - the public functions of quire/default_memory.h, and quire_device_object_create
  * of quire/backend.h: each zeroes its outputs and checks pointers, and the core resolves and checks

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * device.c - the public functions of quire/device.h, and those of quire/backend.h that create a
  * device and look into it: each checks its arguments, refuses a device that did not survive a fork,

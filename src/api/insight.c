@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * insight.c - the public functions of quire/insight.h, except those that render text and pictures
  * (src/render), and quire_page_get_info: each zeroes its outputs, checks its arguments, refuses a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * memory.c - the public functions of quire/memory.h: they check pointers, and refuse memories of a
  * device that did not survive a fork.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * plan.c - the public functions of quire/plan.h: check pointers, call src/plan, and allocate what a
  * plan needs.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * preset.c - the public functions of quire/preset.h: argument checks before core/device/policy.c.
  */

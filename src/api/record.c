@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * record.c - the public functions of quire/record.h: each zeroes its outputs, checks its arguments,
  * refuses a device that did not survive a fork, and calls the core.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * resource.c - the public functions of quire/resource.h (buffers and images), and
  * quire_object_create of quire/backend.h: each zeroes its outputs and checks pointers, and the core

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * space.c - the public functions of quire/space.h: check pointers, region numbers and option
  * structs, and call the core in src/space, which checks everything else. A space has no lock; the

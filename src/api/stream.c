@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * stream.c - the public functions of quire/stream.h: each zeroes its outputs, checks its arguments,
  * refuses a stream or a device that did not survive a fork, and calls the core.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * transfer.c - the public functions of quire/transfer.h (copies, fills, and rows of linear images):
  * they check pointers, and the core checks options, handles and ranges. With the handles it refuses

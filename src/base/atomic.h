@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * atomic.h - the atomic operations of the library, under one name each.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * bitmap.h - a set of numbers below a size, as a bitmap with summary levels: finding the next or
  * the previous number of the set takes a few steps for any size.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * bits.h - powers of two, bit positions and overflow-checked arithmetic on 64-bit sizes.
  *

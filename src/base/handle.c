@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * handle.c - the owner tags of the process: a bit per tag in use, and a counter for the rotation.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * handle.h - the 64-bit identity of an allocation of a memory or of a range of a space.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * histogram.c - the bucket of a value is its power of two and its next 6 bits.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * histogram.h - percentiles of a stream of numbers in constant memory: 64 buckets per power of two,
  * so that a percentile is at most 1.6 % above the exact one. The maximum is exact. No lock: the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * host_memory.c - calls the caller's callbacks, or malloc, and counts the bytes held.
  */

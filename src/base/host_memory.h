@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * host_memory.h - host memory for the library's own records, from the caller's callbacks.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * id_map.c - linear probing from the place of a seeded hash, in a table that is at least half
  * empty.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * id_map.h - maps ids, of a trace for example, to small numbers: a hash table with open addressing
  * and linear probing. Removing an entry moves later ones back, so the table has no tombstones.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * json.c - buffers text, escapes it for XML, HTML and JSON, and writes JSON values.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * json.h - text and JSON into a sink, in larger pieces and without host memory.
  *

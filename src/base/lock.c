@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * lock.c - the slow paths of a lock: spinning, sleeping, waking. Debug builds also record here
  * which locks each thread holds.

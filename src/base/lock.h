@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * lock.h - locks with a name and a rank: a thread acquires them in the order of the ranks, so that
  * no two threads can wait for each other.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * log.c - formats a log line, makes it printable, and passes it to the sink and, if QUIRE_LOG says
  * so, to standard error; the thread's last error stays.

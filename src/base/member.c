@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * member.c - a row for each member of quire_memory_options; reading, writing and parsing follow
  * from the rows.

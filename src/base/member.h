@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * member.h - the members of quire_memory_options by their names, and their values as text: for the
  * variable QUIRE_OPTIONS, and for the flags, the files and the JSON of the tool.

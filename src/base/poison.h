@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * poison.h - marks host bytes that nobody may access, for AddressSanitizer or valgrind. The tool
  * then reports the access with its stack. Without either tool these functions do nothing.

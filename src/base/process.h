@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * process.h - the surroundings of a process: settings in environment variables with a common
  * prefix, and files to record to while it runs. Depends on libc alone, because adapters compile it

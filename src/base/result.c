@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * result.c - stores the facts of the thread's last error, and makes its words when they are read.
  * src/api/base.c has the public functions that return it.

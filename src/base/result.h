@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * result.h - the thread's last error: the only way in which a call of the library fails.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * sleep.c - the futex form, and a portable form that polls the word and needs no wake-ups.
  */

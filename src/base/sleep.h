@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * sleep.h - sleeps until a word changes; used by a lock that is held for long.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * system.c - the functions of POSIX and Linux behind system.h.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * system.h - what the library asks of the operating system: the clock, the number of processors,
  * memory that other processes can map, and a call around each fork. Sleeping is in sleep.h. A port

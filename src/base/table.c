@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * table.c - creates a chunk when an index first needs it, and publishes it by a release store. The
  * search for an element compares it with the addresses of each chunk.

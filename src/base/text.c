@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * text.c - decodes and encodes UTF-8, formats doubles with exact decimal arithmetic, and compares
  * a text with the index or the name of a device.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * text.h - text primitives of lines, JSON, SVG and HTML: UTF-8 from outside, which may be
  * malformed, and real numbers independent of the locale, unlike printf; and which device a text of

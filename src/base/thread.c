@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * thread.c - a thread takes the lowest free bit of a bitmap as its number, and the destructor of a
  * thread-specific key gives it back. Also counts the pages in transit.

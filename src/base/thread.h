@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * thread.h - what the library keeps for each thread: a small number, and the count of pages that
  * the thread has in transit.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * checked.h - checked builds (meson option `checked`): watched zones beside each allocation reveal
  * writes beyond it, and freed ranges in quarantine writes after the free (docs/checked.md). The

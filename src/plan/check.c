@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * check.c - checks plans in one sweep over their units in the order of arenas and offsets.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * gaps.c - gaps between placed ranges, found in sets of spans.
  *

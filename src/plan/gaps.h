@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * gaps.h - places ranges in an order, each in a gap between those that were placed before.
  */

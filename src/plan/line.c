@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * line.c - one pass over the begins and ends of lifetimes finds the sections of a line.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * line.h - what is placed: ranges on one line of addresses, and the sections of their lifetimes.
  *

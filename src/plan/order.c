@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * order.c - keys of ranges, and ranges sorted by them.
  *

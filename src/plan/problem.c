@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * problem.c - the plan of a problem: its units on lines, one line after the other.
  *

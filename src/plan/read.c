@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * read.c - reads the items of a plan from MiniMalloc's CSV, which has further columns here.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * search.h - a depth-first search for a plan of at most a given peak.
  */

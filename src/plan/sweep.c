@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * sweep.c - the bytes of one moment as blocks, live ones and holes, while time goes on.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * sweep.h - places ranges in the order of time: fast for any number of ranges.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * units.h - problems are checked, and the items of an alias group become one unit.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * dump.c - writes JSON during the walk: the first range of another page ends the page before it.
  * quire_memory_write_json, quire_device_write_json and quire_space_write_json write a memory, a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * owners.h - sums live bytes by the first part of the allocations' names, for a report.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * picture.c - draws pages as bars of an SVG 1.1 picture, which one walk measures and a second walk
  * draws. quire_memory_write_svg draws the pages of a memory, quire_device_write_svg those of all

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * report.c - gathers all data of a memory in one walk, then writes it as plain text.
  * quire_memory_write_report explains why an allocation failed; quire_device_write_report writes the

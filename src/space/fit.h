@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fit.h - the interface that each fit (the placement algorithm of a space) implements: one table of
  * functions, qi_fit. The common code of src/space calls a fit only through its table.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * line.c - a binary search finds a stretch; a gap is searched from the lowest one that is not known
  * to be full (see line.h).

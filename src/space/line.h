@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * line.h - places a region on the line of a space, in the lowest gap that fits, so that low
  * addresses stay dense.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * pool.c - the array of nodes doubles while it is small and then grows by a fraction; a trim cuts
  * its unused end and sorts the chain of unused numbers (see pool.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * pool.h - the array in which a fit keeps its nodes. The pool owns the array; a space owns the
  * pool.

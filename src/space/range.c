@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * range.c - allocates, frees and looks up ranges for every fit: checks the arguments, says in the
  * error which of them is wrong, and calls the fit. Several equal ranges, all or none, take one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * refusals.c - a refused size lowers the limit of its alignment and of all larger ones. The
  * sentence of a refusal says whether the range can never fit, or the space is exhausted or

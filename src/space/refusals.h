@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * refusals.h - the requests that a space is known to have no range for. A full search that finds
  * nothing records its request here. A request at least as large and at least as aligned, for the

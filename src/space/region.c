@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * region.c - adds, removes and resizes the regions of a space: their numbers, their places on the
  * line, and the calls to the fit. Sizes and addresses are checked here because a memory passes on

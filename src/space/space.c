@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * space.c - creates, destroys, clears and trims a space, answers which sizes a fit hands out, and
  * reports the state: statistics, a walk over the ranges, and the check of every record. This is the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * space.h - the record of a space, and the functions that the rest of the library calls: src/api
  * for stand-alone spaces, a memory for the space of each of its shards.

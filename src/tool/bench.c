@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * bench.c - quire bench: runs a workload and prints the cost of a pair of free and allocate.
  *

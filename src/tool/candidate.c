@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * candidate.c - candidates are useful combinations of fit, page sizes, retention and threshold.
  * Those without failures are ranked by the sum of two ratios: reserved bytes by requested bytes,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * candidate.h - the memory options that quire tune tries on a trace, and their ranking by cost:
  * numbers and text, without a device or a memory.

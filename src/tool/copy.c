@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * copy.c - quire copy: copies between host memory and the memory kinds that quire chooses, in all
  * combinations, and reports the path and the speed of each, also relative to memcpy.

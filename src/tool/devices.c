@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * devices.c - quire devices: lists heaps, memory kinds, limits and optional features of a device,
  * and the memory kind that quire chooses for each use.

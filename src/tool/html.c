@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * html.c - a replay becomes at most 1001 columns, each with the minimum and the maximum of its
  * events, and the file has a chart of them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * html.h - the course of a replay, and one HTML file about it that loads nothing and has no script:
  * the place of the replay, the chart, the report, and the pages at the peak and at the end.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * io.c - reads whole files, and prints text and the progress bar.
  */

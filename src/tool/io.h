@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * io.h - what the tool reads and prints: text, whole files and the progress bar.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * map.c - quire map: replays a trace up to one event and prints each page as a row of cells, which
  * show the share of their bytes that is live.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * open.c - opens devices, and chooses and names their memory kinds.
  */

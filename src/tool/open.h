@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * open.h - the device that --backend, --profile and --plugin select, and its memory kinds.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * options.c - parses the options of a subcommand, and prints its help, from its table of options.
  */

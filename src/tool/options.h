@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * options.h - the subcommands, and what all of them share: options, help and errors.
  *

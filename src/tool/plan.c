@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * plan.c - quire plan: offsets for the ranges of a file, whose lifetimes are known.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * plan.h - plans of traces: what their ranges would need if all lifetimes were known.
  */

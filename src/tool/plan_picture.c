@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * plan_picture.c - draws each item as a rectangle: its lifetime across, its bytes up. A line shows
  * the bytes in use at each time; where it touches the top of the rectangles the plan wastes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * plan_picture.h - a plan as a picture: time across, addresses up.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * profile.c - reads a device profile: JSON as docs/formats.md defines it. docs/profiles has
  * examples.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * replay.c - quire replay: replays a trace on a memory and reports the cost in bytes and time.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * replay_setup.c - sets up replays, from flags, options files and traces, and writes their reports.
  */

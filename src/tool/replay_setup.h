@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * replay_setup.h - what replay, map and tune share: the options of a memory, a trace with its
  * device and memory, and the report.

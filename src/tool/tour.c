@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * tour.c - quire tour: creates two memories, an image, a buffer and a staging range, copies bytes
  * through them and prints where each lies.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * tune.c - quire tune: each round replays a longer part of a trace with fewer candidates, those of
  * least cost in the round before. Recommends one set of options from the last round.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * csv.c - copies a line, then cuts the copy in place: its commas become zero bytes (see csv.h).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * csv.h - splits a text into lines and fields, and reports errors with their position. parse.c
  * builds the trace reader on it. The names of the fields are all that it knows of traces.

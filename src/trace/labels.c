@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * labels.c - appends labels to the last block, and compares a label with the newest one only.
  */

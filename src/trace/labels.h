@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * labels.h - stores the labels of a trace in blocks that never move, so that events can point to
  * them while more labels are added. Blocks double in size. Successive equal labels share one copy.

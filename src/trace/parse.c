@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * parse.c - parses a trace in one pass: converts each line (csv.h) to an event and checks every
  * rule of docs/formats.md.

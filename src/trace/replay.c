@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * replay.c - quire_trace_replay: replays a trace on a memory through the public calls and reports
  * the cost.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * trace.h - a trace in memory: parse.c creates it, replay.c replays it. It does not change after
  * parsing, so several threads can replay it at the same time.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * bits.c - bits.h against simple definitions, for all 64-bit values.
  */

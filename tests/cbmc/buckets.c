@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * buckets.c - the comparison of a row of fractions, for all rows. CBMC proves the portable form;
  * the programs built without CBMC also test the form for the processor.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * classes.c - size classes for all sizes from 1 to 2^32 - 1 granules: every range of a list is
  * large enough for the requests that are directed to it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * handle.c - a handle returns the parts it was built from, and handles of different parts differ.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * plan_check.c - quire_plan_check accepts exactly the plans that a definition accepts which looks
  * at every pair of items.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * plan_stubs.c - replaces errors, host memory and qsort in the proofs of plans: no messages, host
  * memory that never runs out, and a sort whose steps do not depend on the values. For CBMC only.

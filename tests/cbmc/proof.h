@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * proof.h - harnesses that state what holds for every value: CBMC proves them within the bounds
  * that run.py gives. Builds without CBMC compile the same sources as programs that try all

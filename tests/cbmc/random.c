@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * random.c - runs harnesses without CBMC: through all combinations of choices if they only choose
  * from few values, otherwise on random values, many of which lie at limits or close to the previous

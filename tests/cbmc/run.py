@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Proves every harness beside this file with CBMC; TAP, one line per harness.
 
 usage: run.py SOURCE_ROOT WORK_FOLDER

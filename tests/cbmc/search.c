@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * search.c - the direct choice of the segregated fit finds the lowest class; the range it finds is
  * large enough; if it finds none, no higher class has one.

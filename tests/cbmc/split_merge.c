@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * split_merge.c - splitting and merging on a space of eight granules: no two ranges share a
  * granule, every freed range merges with its free neighbours, and the checker finds nothing.

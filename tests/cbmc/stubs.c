@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * stubs.c - replaces errors and host memory of the library in the proofs of whole operations: no
  * messages, and host memory that never runs out and never moves. For CBMC only.

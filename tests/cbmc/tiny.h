@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * tiny.h - a space of a few granules on which harnesses run the operations of a fit, and the checks
  * after each operation. A bit per granule records which granules are taken. The granule is 1.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 // dawn_client.mjs - computes with Dawn (npm's webgpu) in many small buffers and textures, and prints one line:
 // the adapter and a hash of the results.
 //

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Writes a model of the Llama architecture for llama.cpp with random weights; every run writes the same bytes.
 
 usage: gguf_model.py FILE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 // llama_client.mjs - generates tokens with llama.cpp (npm's node-llama-cpp) on Vulkan and prints one line: the
 // tokens. The most probable token is taken each time.
 //

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * onnx_client.c - runs a model in ONNX Runtime with an allocator of choice and prints one line of
  * JSON: version, hash of the outputs, times, resident memory, statistics.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Writes the models that the tests run in ONNX Runtime: a perceptron, a residual network of convolutions,
 and a transformer. Their weights are random; every run writes the same bytes.
 

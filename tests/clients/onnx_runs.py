@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the client of ONNX Runtime: finds the runtimes, writes and finds the models, starts the program."""
 
 import collections

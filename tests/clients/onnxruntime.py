@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """ONNX Runtime of Debian and of npm with the adapter: the same results to the bit, no more memory than
 with the runtime's own arena, statistics of each session, and traces that replay.
 

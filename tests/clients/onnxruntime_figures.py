@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Prints the table of docs/adapters/onnxruntime.md: peak memory, and processor time of a session's creation
 and of a run, with the allocators of ONNX Runtime, of the C library, tcmalloc, jemalloc and quire.
 

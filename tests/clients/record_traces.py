@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Records the traces of docs/traces from programs of others: five models in ONNX Runtime of npm with the
 adapter, Dawn and llama.cpp of npm with the Vulkan layer.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Data loaders with forked workers, while a thread of the parent makes and frees tensors.
 
 usage: torch_cpu_forks.py LIBRARY ROUNDS

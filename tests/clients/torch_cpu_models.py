@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Trains or serves a small model with PyTorch on one CPU thread, and prints what came out.
 
 usage: torch_cpu_models.py LIBRARY|- gpt|resnet|serving [TRACE]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The operators of libquire_torch_cpu, its refusals, and tensors from before it was loaded.
 
 usage: torch_cpu_operators.py LIBRARY

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 // torch_cpu_threads.cpp - threads that make tensors and free those of other threads.
 //
 // usage: torch_cpu_threads LIBRARY|- THREADS STEPS

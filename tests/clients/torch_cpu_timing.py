@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Times an operation of PyTorch on the CPU for tensors of several sizes.
 
 usage: torch_cpu_timing.py LIBRARY|- neg|expression BYTES...

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * broken.c - the broken subject (see broken.h): what it spoils of descriptions, pages, objects and
  * budgets. Mappings and copies are in broken_bytes.c, streams in broken_streams.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * broken.h - a subject that is broken on purpose: another subject with one behaviour spoiled by a
  * switch. The suite must fail with each of them and pass with the first ones, which spoil nothing

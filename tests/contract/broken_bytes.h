@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * broken_bytes.h - the state of a broken backend, and the part of it that reaches the bytes of
  * pages: map, flush, invalidate, the copies and growth.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * broken_streams.h - the spoiled stream functions of a broken backend.
  */

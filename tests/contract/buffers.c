@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * buffers.c - the contract: buffers of every usage, and the granularity between buffers and images.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * contents.c - the contract: written bytes stay, for every kind and every way to write and read
  * them.

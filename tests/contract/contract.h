@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * contract.h - one suite for every backend: what each must guarantee through quire's public calls
  * and through its own table (quire/backend.h).

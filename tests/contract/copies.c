@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * copies.c - the contract: copies between pages, kinds and devices arrive and change nothing else;
  * fills.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda.c - the CUDA backend under the contract: on this machine's driver if there is one, and on
  * the fake driver that poses as devices with many and with few features.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * elastic.c - the contract: pages of elastic memories have memory in the chunks in use. Contents
  * and addresses stay while other memory of the page comes and goes. Each size

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * example.c - the contract's subject for docs/examples/backend.c, compiled without changes.
  */

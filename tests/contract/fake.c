@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fake.c - the contract's subjects for the backend for tests (tests/support/fake.h): native
  * objects, dirty pages at invented addresses.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * host.c - the contract's subjects for the host backend: itself, and the devices that it poses as.
  */

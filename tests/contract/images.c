@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * images.c - the contract: images of every type, count, dimension and tiling. Creation uses exactly
  * the requirements that were queried before.

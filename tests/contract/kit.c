@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * kit.c - a pattern is computed from a key and the position of a byte, so that expected bytes need
  * not be kept. Also memories that suit any device, and pages without the core: see kit.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * kit.h - helpers of the contract's scenarios: memories that suit any device, patterns, and pages
  * created through the backend's table alone.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * life.c - the contract: handles, destruction, devices side by side, and statistics that add up.
  */

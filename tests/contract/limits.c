@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * limits.c - the contract: budgets hold, a refused request changes nothing, and every page is
  * returned.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * pages.c - the contract: pages created through the table's functions, without the core.
  */

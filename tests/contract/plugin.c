@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * plugin.c - the plugin backend under the contract: on the test plugin, with more or fewer
  * functions and with memory at various places.

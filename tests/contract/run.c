@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * run.c - runs the scenarios of the contract with one subject (see contract.h).
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * streams.c - the contract: points of streams pass in order and after their work, streams wait for
  * each other's points, and copies and fills on a stream arrive.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * streams.h - helpers of streams.c: streams, marks and waits through the backend's table alone, and
  * work on them that takes the device a while.

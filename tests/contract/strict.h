@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * strict.h - a subject that checks each flush and invalidate against the rules of quire/backend.h,
  * and whose host bytes differ from those of a new page. The wrapped backend keeps the two apart.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * subjects.h - the subjects that suite.c, the test of the suite itself, spoils.
  */

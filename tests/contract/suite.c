@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * suite.c - the test of the contract itself: some scenario fails with each broken backend
  * (broken.h), and none fails with a correct one. Each run has its own process.

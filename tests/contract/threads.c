@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * threads.c - the contract: four threads at once, on one memory, on a memory each, and on pages
  * that are created and destroyed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan.c - the contract's subjects for the Vulkan backend: the first driver that the loader
  * finds, under the layers that the environment enables, whose warnings fail the scenario; and the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * wrap.c - each function of the table calls the one of the inner backend, and a missing one stays
  * missing, so that the wrapped backend has no further features. See wrap.h.

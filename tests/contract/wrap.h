@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * wrap.h - a backend that wraps another one: every function forwards to the device of a subject,
  * except those that the wrapping backend replaces. The result is a subject again.

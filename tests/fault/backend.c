@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * backend.c - the backend fails, at every call that can fail, once and from then on, with every
  * code that a backend may answer: the code and the native code arrive at the caller and nothing

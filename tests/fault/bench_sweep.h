@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * bench_sweep.h - fault sweeps over scenarios of the bench of tests/support/state.h.
  */

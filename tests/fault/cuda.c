@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda.c - every call of the CUDA driver fails, at every index and with each code that is
  * documented for it, those that give something back among them. So does every allocation of host

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * driver.h - fault sweeps on the emulated drivers, and the scenarios that several backends have. A
  * scenario runs on a bench of tests/support/driver_bench.h: once without a fault, then while each

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fault.h - the harness of the fault tests. A fault test is a table of scenarios. Each scenario
  * runs once without a fault, which counts the calls that can fail, and then once for each of these

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * host.c - host memory runs out, at every allocation the library makes, once and from then
  * on, in scenarios that go through the whole public API: the call that is hit answers

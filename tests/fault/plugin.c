@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * plugin.c - every call of a plugin's functions fails, at every index and with each status, those
  * that give something back among them. So does every allocation of host memory of the device. Then

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * transfer.c - every backend call and every host allocation of every way of a copy or fill fails,
  * once and from then on, with every code that a backend may answer: the code arrives, both

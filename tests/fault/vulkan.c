@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan.c - every call of Vulkan fails, at every index and with each code that it may fail with,
  * and so does every allocation of host memory, in scenarios that between them make every call of

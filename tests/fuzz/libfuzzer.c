@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * libfuzzer.c - how a check ends a target of libFuzzer: it aborts, and libFuzzer keeps the input.
  */

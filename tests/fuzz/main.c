@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * main.c - a plain program that feeds a libFuzzer target random inputs, for builds without
  * libFuzzer. The seed reproduces a run.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * plan_fuzz.c - input bytes become a file of items and arenas, which are read, planned and checked.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * space_fuzz.c - input bytes become a space's options and calls on it, valid ones and misuse.
  *

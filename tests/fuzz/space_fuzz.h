@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * space_fuzz.h - decodes the input of space_fuzz.c, and holds the naive list of live ranges that a
  * space is compared with.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # build.sh - sourced by scripts/test-gpu: builds its programs with meson, or without it by the C compiler
 # alone. $programs is the folder of the programs, whose paths in it are those of meson. $builder says what
 # built them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # captures.awk - the cells of tests/gpu/captures.c as a table in Markdown: a row for each call and caller, a
 # column for each mode of the capture.
 

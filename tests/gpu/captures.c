@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * captures.c - which calls of a CUDA driver are legal while a stream captures a graph, and which
  * end the capture: a cell for each call, mode of the capture, and caller.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * captures.h - the calls of captures.c and the objects that they use. capture_calls.c has both.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * corners.c - quire on a CUDA driver where the contract of the backends does not reach: other
  * processes, exports, multicast, memory pools, peers, captures, a context with an error that stays,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * corners.h - what the cases of corners.c share, and those of the files corner_*.c.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * facts.c - what a CUDA driver and its device are and do, asked without quire: the first program of
  * a run on a device that quire has not met.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # parts.sh - sourced by scripts/test-gpu: the parts of a run. Each is a function part_NAME; none ends
 # another.
 

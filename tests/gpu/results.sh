@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # results.sh - sourced by scripts/test-gpu: how long programs may run, what they answered, and the folder
 # of results. Needs no program but those of coreutils, sed, grep, awk and tar.
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # summary.awk - adds up results.tsv: KIND, PART, NAME and REASON in each line. The last line of the summary
 # has the totals.
 

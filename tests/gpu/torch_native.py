@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """PyTorch's caching allocator of its own: bytes reserved at the peak of traces, and the time of a pair of
 free and allocate, to compare with bench_cuda.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * base.c - the mistakes that the acceptance of the library names, and every wrong use of
  * quire/base.h, device.h, backend.h and host.h: the documented code, a sentence, zeroed outputs,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda.c - every function of quire/cuda.h with nulls, unknown values and memories of another
  * backend: the documented code, a sentence, zeroed outputs, nothing changed. No driver is needed:

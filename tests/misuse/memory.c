@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * memory.c - every wrong use of quire/memory.h, quire/preset.h and quire/allocation.h: the
  * documented code, a sentence, zeroed outputs, nothing changed.

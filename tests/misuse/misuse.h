@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * misuse.h - the misuse tests: an area for each group of public headers, with a table of cases. The
  * rows of a case are calls by REFUSE, REFUSE_OUT and HARMLESS: the expected result, the output, the

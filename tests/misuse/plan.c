@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * plan.c - every wrong use of quire/plan.h: the documented code, a sentence, zeroed outputs,
  * nothing changed. tests/unit/plan/plan.c has more problems that no plan can have.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * plugin.c - every function of quire/plugin.h with nulls, unknown values and devices of
  * another backend: the documented code, a sentence, zeroed outputs, nothing changed. No plugin is

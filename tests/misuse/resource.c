@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * resource.c - every wrong use of quire/resource.h and quire/insight.h, and backends that
  * ask impossible things of objects: the documented code, a sentence, zeroed outputs, nothing

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * space.c - every wrong use of quire/space.h and quire/trace.h: the documented code, a
  * sentence, zeroed outputs, nothing changed. Spaces are tried with every fit.

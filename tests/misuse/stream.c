@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * stream.c - every wrong use of quire/stream.h: the documented code, a sentence, zeroed
  * outputs, nothing changed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan.c - every function of quire/vulkan.h and quire/vulkan_sparse.h with nulls, unknown
  * values and memories of another backend: the documented code, a sentence, zeroed outputs, nothing

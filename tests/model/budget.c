@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * budget.c - accounts in every interleaving: the limit is never exceeded, no request fails while
  * the account has room for all, and returned amounts are available again. A device's count of pages

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * inbox.c - the inbox of a shard in every interleaving: each slot that threads put in is taken
  * once, together with all earlier writes, and the newest of a thread first.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * lock.c - locks in every interleaving: one thread at a time holds one and sees what the previous
  * holder wrote, no thread sleeps without end, and no waiting thread misses its wake. The locks

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * machine.h - shared by the two halves of the model: model.c decides which thread makes the next
  * step, words.c executes it.

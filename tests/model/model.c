@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * model.c - the scheduler (see model.h): decisions, coroutines, executions.
  */

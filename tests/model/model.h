@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * model.h - every interleaving of a small scenario: a scheduler behind the atomic operations.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * page_map.c - the map word of a page in every interleaving: users of the page find it mapped, one
  * thread at a time maps and unmaps it, and it is unmapped after the last user.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * pages.c - threads that need pages, in every interleaving: which thread joins a page that another
  * thread creates, which waits for a page that is destroyed, moves to another shard or changes its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * pages_stage.h - shared by the scenarios of pages.c: a backend that only counts, a memory, and the
  * work of a thread. For pages.c alone, which includes the source of the thread numbers first.

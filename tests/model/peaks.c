@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * peaks.c - the peaks of several shards in every interleaving: what the memory reports is the
  * maximum of the sum over an order of the calls in which a call that returned before another began

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * slot.c - the state word of a slot in every interleaving: exactly one of several frees, commits
  * and aborts succeeds, no free succeeds while the slot is in use, and a stale handle never reaches

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * thread.c - the numbers of threads in every interleaving: two live threads never have the same
  * number. The source is included, because its variable per thread is one variable here.

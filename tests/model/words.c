@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * words.c - the words of an execution: the values of each, which of them a thread may still read,
  * and which threads sleep on it (see model.h).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Builds a copy of the tree, in which mutate.py changes sources and runs tests.
 
 The build enables assertions. It uses -O1 and no debug information, so that it links quickly. After a

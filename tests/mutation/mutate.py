@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Makes one small change to the library at a time, and reports the changes that no test detects.
 
 usage: mutate.py [--count N] [--seed S] [--under PATH...] [--least PERCENT] [--jobs N] [--work FOLDER]

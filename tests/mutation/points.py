@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Finds the points of a C source that a mutation can change, and the new text of each.
 
 Reads function bodies only: clang-format puts their braces at the start of a line. Skips comments,

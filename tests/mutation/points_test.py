@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tests the points that mutate.py finds in a source, and the list of equivalent mutants.
 
 usage: points_test.py SOURCE_ROOT

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * backing_model.c - random operations on a region with holes against a naive oracle.
  *

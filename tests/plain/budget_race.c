@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * budget_race.c - threads that race for pages under budgets of every kind: the backend never holds
  * more than the budget at any moment, also while budgets fall; no request fails while its bytes are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * callbacks.c - callbacks that use the memory they are called for, at every place where the library
  * calls one, on the host backend and on the fake one. callbacks_*.c cover the other backends.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * callbacks_vulkan.c - callbacks that use the memory they are called for
  * (tests/support/callbacks.h), on the Vulkan backend and the fake driver.

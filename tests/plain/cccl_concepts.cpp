@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cccl_concepts.cpp - quire::device_resource against CCCL's own concepts, where the CUDA Toolkit is
  * installed. It is compiled and not run. CCCL 3.1 renamed them; cpp_resources.cpp restates those.

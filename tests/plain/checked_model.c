@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * checked_model.c - random work on a checked memory of every kind and fit: contents stay, valid
  * frees succeed, exactly the free or the check that must find a stray write finds it, and no other

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * checked_shards.c - threads on a checked memory with several shards: they free each other's
  * allocations, in batches too, while pages are kept, moved and trimmed and everything is checked.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cpp.h - what the C++ programs of tests/plain share: cases that print TAP and end at the first
  * failure.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cpp_owners.cpp - quire.hpp: who owns what, results and errors, options, mappings, streams, stats
  * scopes, walks, texts, misuse. Built with exceptions and without.

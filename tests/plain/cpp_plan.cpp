@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cpp_plan.cpp - plans of quire.hpp: items, arenas, separations, options, progress, checks, misuse.
  * Built with exceptions and without.

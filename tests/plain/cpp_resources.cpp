@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cpp_resources.cpp - the memory resources of quire.hpp: std::pmr over the host backend, and the
  * resource of RMM and CCCL on a CUDA driver.

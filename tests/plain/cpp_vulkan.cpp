@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cpp_vulkan.cpp - quire/vulkan.hpp on the fake driver: who owns memory and native objects.
  */

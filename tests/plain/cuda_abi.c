@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_abi.c - backends/cuda/abi.h against the headers of the CUDA Toolkit: sizes and offsets of
  * members, constants, and the exact types of functions under the versions in the table.

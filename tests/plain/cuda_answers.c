@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_answers.c - documented behaviour of the CUDA driver that quire relies on or that programs
  * meet, row by row: what a device answers.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_answers.h - the scene of a row of cuda_answers.c. cuda_answers_scene.c makes it.
  */

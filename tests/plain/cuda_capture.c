@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_capture.c - random operations on memories of the CUDA backend, on the fake driver, while
  * streams capture graphs: of every kind, in every mode, begun by one thread or another. No graph

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_codes.c - the codes of a CUDA driver for use of memory and addresses at the limits of the
  * documented behaviour, row by row.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_overflow.c - a kernel that writes four bytes into an allocation, or just after it, in a
  * memory that NVTX reports to tools. compute-sanitizer --nvtx=yes must report the second write and

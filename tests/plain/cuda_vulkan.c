@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_vulkan.c - Vulkan and CUDA on one GPU: both APIs share a page, with the same bytes at the
  * same offsets. Runs on this machine's drivers, or on others by the environment (VK_ICD_FILENAMES)

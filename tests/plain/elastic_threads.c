@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * elastic_threads.c - several threads on one elastic memory, within a limit so tight that requests
  * take the memory of free chunks and some are refused. Each allocation has a pattern at its start,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fake_cuda_library.c - the fake CUDA driver as programs find the real one: a library opened by
  * name. dlsym and cuGetProcAddress find its functions, unless they are hidden.

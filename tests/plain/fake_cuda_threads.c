@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fake_cuda_threads.c - the fake CUDA driver from many threads at once: each creates, maps, fills,
  * reads and releases memory in its own streams, two threads on each device.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fake_vulkan_loader.c - the fake Vulkan driver as an installed one: found by the real loader
  * through its manifest, with the real validation layer over it. A small program runs without a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fake_vulkan_threads.c - the fake Vulkan driver from many threads at once, as Vulkan permits: each
  * with its own objects, pool and queue, and one handing work to another through a timeline.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fork.c - forks while other threads are in any state: the child continues to use host memories and
  * destroys them, nothing hangs, and devices that do not survive can be destroyed.

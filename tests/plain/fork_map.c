@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fork_map.c - forks while pages are mapped on demand, or while other threads map and unmap them:
  * the child has the maps of the parent's allocations, none of calls that ended with their threads,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fork_unload.c - a fork after the library was loaded, used and unloaded: its handlers are gone.
  *

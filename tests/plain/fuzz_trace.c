@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fuzz_trace.c - damaged traces: a valid text with bytes flipped, lines cut, doubled and exchanged,
  * numbers replaced and bytes inserted. Each is either accepted, and then its events follow the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * host_allocator.c - the allocator of src/adapters/host_allocator with several threads: frees of
  * what others allocate, trims, traces and forks at any time.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * joining.c - threads that need a page while another thread creates one: they wait if it will have
  * room for them, create their own if not, and do not fail because of a limit that is about to be

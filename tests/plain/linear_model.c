@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * linear_model.c - random operations on linear spaces against a naive oracle.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * memory_model.c - random operations on memories against a naive oracle, on the host backend and on
  * the fake one, whose memory is dirty and whose pages lie at odd addresses.

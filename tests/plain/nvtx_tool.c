@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * nvtx_tool.c - libquire_nvtx and NVTX's own headers together: a tool that NVTX finds like a
  * sanitizer receives a page and an allocation in it, with the addresses that the program uses.

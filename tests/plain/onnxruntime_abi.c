@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * onnxruntime_abi.c - src/adapters/onnxruntime/abi.h against the header of ONNX Runtime: sizes and
  * places of members, numbers and parameters of functions, constants.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * paddle_runtime.c - the adapter that offers quire as the memory of a CustomDevice runtime, between
  * a host program that behaves like PaddlePaddle, and the test plugin, which checks its calls.

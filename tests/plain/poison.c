@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * poison.c - a checked build under AddressSanitizer: a program that accesses a byte outside its
  * allocations, in a page of the host backend, ends at that access with the sanitizer's report.

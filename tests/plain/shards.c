@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * shards.c - memories of 1, 2 and 7 shards, and memories whose number of shards grows, under 2 to
  * 24 threads that free allocations of other threads, while pages are created and destroyed, memory

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * space_churn.c - spaces at scale: a billion random operations against an oracle of constant time.
  *

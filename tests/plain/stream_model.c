@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * stream_model.c - random work on eight streams against an oracle with a clock: no range is ever
  * handed out before all work on it is done, or is ordered before in the stream that gets the range;

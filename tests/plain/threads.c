@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * threads.c - many threads on one memory, for the thread sanitizer and for the release build:
  * contents stay, exactly one of racing frees succeeds, walks see no overlap, and no thread waits

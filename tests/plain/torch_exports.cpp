@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * torch_exports.cpp - the functions that libquire_torch.so exports, called with the C++ types of
  * torch's interface, on the fake driver: what they throw and return, and the filters of pools.

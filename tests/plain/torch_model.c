@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * torch_model.c - random calls as torch makes them, on the fake driver, against an oracle: streams,
  * work, uses on other streams, captures of graphs in private pools, replays, resets, memory that is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * turns.c - which pages a failed request waits for: pages whose creation began before its failure,
  * and none that began later. Those may fail for the same reason, and two threads that waited for

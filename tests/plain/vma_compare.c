@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_compare.c - quire_vma.h beside VMA itself: the scenarios of tests/support/vma_scenarios.h run
  * with both on the fake driver, on every layout and every device profile of QUIRE_TEST_DATA. What

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_threads.c - threads that allocate, map, write and free on one allocator, on objects of their
  * own and on shared ones.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """scripts/amalgamate: quire.c compiles alone without a warning, with each backend, and works as the library does.
 
 usage: amalgamate.py SOURCE_ROOT C_COMPILER

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Holds the calls between files to the order of the folders in docs/design.md. With that order no cycle
 between folders is possible.
 

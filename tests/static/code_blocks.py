@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The code in the documents for users compiles and runs.
 
 A fenced block of C or C++ with a main function is a program: it is compiled and run, and its standard

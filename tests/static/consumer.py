@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A program outside the project: installs quire to a prefix and does there what the documents say. It
 compiles the README's program and the examples against it with pkg-config, shared and static, runs them,
 runs the commands of the README, of docs/tutorial.md, of docs/install.md and of docs/adapters/pytorch_cpu.md

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The diagrams of the documents are what their script writes, and every picture has its words.
 
 usage: diagrams.py SOURCE_ROOT

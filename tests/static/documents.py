@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The documents say what the sources say: results, error sentences, features, names and links.
 
 usage: documents.py SOURCE_ROOT

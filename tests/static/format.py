@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Every source is formatted as .clang-format says, and the text of the project keeps its rules.
 
 usage: format.py SOURCE_ROOT CLANG_FORMAT-or-none
@@ -11,6 +12,7 @@ import sys
 from tap import Tap
 
 FOLDERS = ("include", "src", "backends", "tests", "bench", "docs")
+CODE = (".c", ".h", ".cpp", ".hpp", ".py", ".sh", ".awk", ".mjs", ".comp", ".vert")
 # Formatting differs between versions; this is the one the sources follow.
 VERSION = "14."
 
@@ -35,6 +37,16 @@ def check_format(tap, root, clang_format):
     tap.case("sources are formatted", problems)
 
 
+def licences(root):
+    """The files of code whose first lines do not name the licence of meson.build."""
+    name = re.search(r"license: '(.*)'", (root / "meson.build").read_text())[1]
+    for folder in (*FOLDERS, "scripts", "packaging"):
+        for path in sorted((root / folder).rglob("*")):
+            is_code = path.suffix in CODE or path.name == "meson.build" or path.parent.name == "scripts"
+            if is_code and path.is_file() and f"SPDX-License-Identifier: {name}" not in path.read_text()[:200]:
+                yield f"{path.relative_to(root)} does not name its licence"
+
+
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
     tap = Tap()
@@ -53,6 +65,7 @@ def main():
     tap.case("no line is wider than 100 columns", wide)
     tap.case("no tabs, no blanks at line ends", tabs)
     tap.case("every header has its guard", guards)
+    tap.case("every source names the licence", licences(root))
     allocating = []
     for path in sorted((root / "src").rglob("*.c")) + sorted((root / "backends").rglob("*.c")):
         # the tool, and the adapters that have nothing but the public headers, have no callbacks

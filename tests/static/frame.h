@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * frame.h - what the C fragments of the documents are compiled in: tests/static/code_blocks.py
  * makes a function of each fragment. The pages name the same objects and say that error checks are

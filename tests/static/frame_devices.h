@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * frame_devices.h - names for the fragments of the documents that need a Vulkan or CUDA device, and
  * for those of the reference pages. These fragments are compiled and not run.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Each public header compiles alone, as C11 and as C++17, with the strictest warnings as errors.
 quire.hpp is C++14, C++17, also without exceptions, and C++20, for each compiler that is there.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Holds every #include line to the table in docs/design.md: to the headers that a folder may include,
 and to the order of the folders. With that order no cycle between folders is possible.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What scripts/interface.py writes from the headers: the tables of the Python package, and backends that are not built.
 
 usage: interface.py SOURCE_ROOT C_COMPILER

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The folders of the sources and their order, as the table in docs/design.md has them."""
 
 import collections

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The API reference: Doxygen makes it of the headers without a warning, and every public function is in
 it with its text.
 

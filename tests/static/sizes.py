@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Limits the length of files and functions. A function counts from its first line to its last brace.
 
 usage: sizes.py SOURCE_ROOT

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The libraries export the public functions and nothing else.
 
 usage: symbols.py SOURCE_ROOT NM SHARED_LIBRARY STATIC_LIBRARY [VMA_LIBRARY]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """TAP lines for the Python tests: one per case, the plan at the end, exit status 1 when any failed."""
 
 import os

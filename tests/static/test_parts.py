@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The parts of scripts/test: their names, their results and the report of all, in a copy of the script.
 
 usage: test_parts.py SOURCE_ROOT

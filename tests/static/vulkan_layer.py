@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The Vulkan layer knows every function that takes a memory object, and its manifest says so. Its document
 explains every key of its statistics.
 

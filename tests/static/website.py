@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The site: every document is a page of it with its code unchanged, the search finds pages and functions, every
 link leads somewhere, and a link that does not is found out.
 

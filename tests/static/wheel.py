@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The Python package as pip installs it: a wheel from the sources in an environment of its own, without a network,
 and from there a program, the tool and mypy. A source archive builds the same files, and a wheel with a manylinux tag
 needs the libraries of its policy alone.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * budget.h - shared by the unit tests of budgets: a memory of small pages on a fake backend, and
  * refusals that change nothing.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * callbacks.h - runs a log sink, a hook, an out-of-memory callback, visitors and text sinks that
  * use the memory they are called for, at every place where the library calls one, on the device of

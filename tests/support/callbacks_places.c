@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * callbacks_places.c - the places of callbacks.h: the calls that make the library run each
  * callback.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * callbacks_scene.h - shared by callbacks.c, which owns the callbacks, and callbacks_places.c,
  * which owns the places where the library calls them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * capture.h - what a test writes to the standard error stream. UNIT runs each test in a process of
  * its own.

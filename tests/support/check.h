@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * check.h - assertions for every test, in either harness. They are never compiled out, print the
  * values they compare, and end the test at the first failure.

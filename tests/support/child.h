@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * child.h - how a forked child reports success: by a signal. Its heap is a copy of its parent's. A
  * leak check at exit (valgrind) would report the blocks of a process that never frees them.

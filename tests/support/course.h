@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * course.h - for the tests of quire/preset.h: requests, and the pages that the library creates for
  * them, in a memory of the fake backend whose policy is a preset.

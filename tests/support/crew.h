@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * crew.h - threads that run one task at a time on request, so that a test knows in which shard a
  * call is made. The calling thread has number 0, the crew the numbers from 1.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_bench.h - a quire device on the fake CUDA driver, and steps that may fail on it, for the
  * fault sweeps and the unit tests of the CUDA backend.

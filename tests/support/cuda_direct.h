@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_direct.h - the functions of a CUDA driver for programs that call it without quire. Used by
  * one thread until it is open, then by any.

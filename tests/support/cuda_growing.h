@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_growing.h - an elastic page of the CUDA backend on the fake driver, filled with bytes that
  * identify their position.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_rows.h - questions to a CUDA driver in rows, each with the answer that is expected: the
  * programs tests/plain/cuda_codes.c and tests/plain/cuda_answers.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * damage.h - the harness of the tests of the fits' checks: a row changes one field of the space
  * b.space for one check and states the words of the report; random damage changes any bytes of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * defer.h - lets a small space of the segregated fit defer its frees, as a large one does.
  */

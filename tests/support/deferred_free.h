@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * deferred_free.h - shared by the unit tests of deferred frees: a memory and two streams of the
  * fake backend.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * deferred_reuse.h - shared by the unit tests of allocations on streams, beside deferred_free.h.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * device_table.h - shared by the unit tests of devices: tables and descriptions of a fake backend
  * that the core must accept or refuse.

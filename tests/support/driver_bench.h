@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * driver_bench.h - what the benches of the emulated drivers have in common (cuda_bench.h,
  * plugin_bench.h, vulkan_bench.h): a device, its memories, host memory that is counted, and steps

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * elastic_churn.h - allocations of whole chunks in a memory that is always nearly full: none may be
  * refused as long as the sum fits.

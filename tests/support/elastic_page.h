@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * elastic_page.h - shared by the unit tests of elastic memories: a memory with chunks of 16 KiB,
  * and the bytes that its page must have.

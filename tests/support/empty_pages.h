@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * empty_pages.h - shared by the unit tests of empty pages: a memory with a clock of the test, and
  * the pages that it must have.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fake.c - a page is plain memory behind an invented address. Each call is counted first, and fails
  * there if a test has planned it. See fake.h.

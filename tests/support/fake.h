@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fake.h - a backend for tests, written on quire/backend.h alone: pages in plain memory at invented
  * addresses, and native objects. Tests count every call and can make it fail, slow or absent.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fake_copy.c - copies between pages of the fake backend (see fake.h).
  */

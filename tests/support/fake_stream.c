@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fake_stream.c - streams of the fake backend (see fake.h): lists of work that a test executes.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fixture.h - a memory on a device of the fake backend, for unit tests of the code above them.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * gather.h - a sink that collects the text of the library, and refuses one piece if requested.
  */

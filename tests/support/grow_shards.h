@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * grow_shards.h - makes a memory grow its number of shards when a test wants it: as if allocating
  * calls had waited for each other often, and as if the system had more processors.

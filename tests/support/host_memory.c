@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * host_memory.c - see host_memory.h. Each block stores its size and alignment before its first
  * byte, so that a release with other numbers stops the program.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * host_memory.h - host memory callbacks for tests: they count, check sizes and alignments on
  * release, and fail on request. Thread-safe.

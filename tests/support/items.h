@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * items.h - work in numbered items, so that a caller can continue after an item that ended the
  * process: scripts/test-gpu runs programs in this way.

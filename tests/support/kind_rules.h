@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * kind_rules.h - which memory kind each use of memory must get, stated as a sequence of choices,
  * and checked on a device whose kinds come in every order that Vulkan allows or in a sample of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * layer_fixture.h - the layer over the fake driver, and the calls that a program without an
  * allocator makes with it.

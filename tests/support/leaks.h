@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * leaks.h - asks the leak sanitizer, if the program has one, whether anything has leaked so far.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * mini_loader.h - the loader's part in a test of the layer: chain structs for vkCreateInstance and
  * vkCreateDevice, and dispatch keys, for a driver without a loader above it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * no_git.c - replaces three functions of libgit2 in the unit test programs. Criterion starts
  * libgit2 in the process of each test, and uses it only to show the differences of texts in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * on_demand.h - shared by the unit tests of map_on_demand: a memory of the fake backend whose pages
  * are mapped while they are used, and how often the backend was called to map one.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * on_stream.h - quire_allocate and quire_copy with a stream that is not in the options.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * out_of_memory.h - shared by the unit tests of exhausted memories: a small memory, and refusals
  * with a given message.

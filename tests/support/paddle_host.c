@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * paddle_host.c - the pool takes a request from the end of the smallest free piece that fits. The
  * first and last bytes of a piece name its owner, so that two owners are noticed. See

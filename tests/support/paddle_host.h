@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * paddle_host.h - a host program that calls a CustomDevice runtime as PaddlePaddle does: it agrees
  * on a version, initialises, lists devices, and keeps a best-fit pool of chunks above the runtime's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * plain.h - tests as plain programs, for what Criterion cannot run: thread sanitizer, millions of
  * steps, failures at every call. Each program prints TAP, one line per case, and ends at the first

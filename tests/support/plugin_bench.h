@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * plugin_bench.h - quire devices on the test plugin, which the backend loads as any other plugin,
  * and steps that may fail on it.

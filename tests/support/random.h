@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * random.h - the random numbers of the tests: the printed seed reproduces a run.
  */

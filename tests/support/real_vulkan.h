@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * real_vulkan.h - a Vulkan driver of this machine under the validation layer, wrapped as a quire
  * device. Any message of the layer fails the test.

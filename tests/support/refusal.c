@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * refusal.c - collects the names of refused calls, and compares them with the functions that a
  * public header declares: the record of state.h.

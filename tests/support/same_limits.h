@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * same_limits.h - compares two quire_limits by their members. The bytes between the flag and the
  * words after it have no value, and compilers copy them or not.

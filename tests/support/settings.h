@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * settings.h - reads the options of a fake driver that programs load from the environment. An
  * unreadable option ends the program, so that no test runs with other options than intended.

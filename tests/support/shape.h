@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * shape.h - all ranges of a space as a walk reports them, to compare a space with an earlier state
  * or with another space.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * shard_calls.h - shared by the unit tests of shards: a memory with several shards, and allocations
  * and frees by the members of a crew.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * slabs.h - shared by the tests of slabs: spaces with slabs, and statistics compared with a walk.
  */

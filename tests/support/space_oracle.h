@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * space_oracle.h - the naive oracle of space_model.c: one owner per unit of every region, from
  * which alone it computes how a fit must answer a request.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * space_steps.h - steps that tests of spaces share. Each of them must succeed.
  */

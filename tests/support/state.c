@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * state.c - a fingerprint is a hash of what a walk reports, in its order. Also the runs of state.h:
  * its steps are bench_steps.c, the record of refused calls is refusal.c.

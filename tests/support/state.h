@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * state.h - shared by the fault and misuse tests: a fingerprint of the observable state of a memory
  * or a space, a bench on which the n-th call of a scenario fails, and the record of rejected calls

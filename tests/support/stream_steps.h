@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * stream_steps.h - steps that tests of streams share. Each of them must succeed.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * streams.h - streams for the fake backend that advance when the test requests it: a stream is a
  * counter of marks and a counter of its progress. Each call is counted and can fail on request.

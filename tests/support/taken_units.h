@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * taken_units.h - the oracle of space_churn.c, at a constant cost per operation: a bit per unit of
  * every region, the live ranges in any order, and sums over them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * thread_sanitizer.h - whether the build has the thread sanitizer, which follows no threads in
  * forked children.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * torch_client.h - what torch does around its allocator, on the fake CUDA driver: the primary
  * contexts, streams, work, captures of graphs, and the filter that torch gives with a pool.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * unit.c - see unit.h: the checks at the end of a test, and the results of a test for Criterion.
  * unit_main.c reports them if all tests share one process.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * unit_main.c - runs the unit tests of a program in one process, those of UNIT_ALONE first and
  * otherwise in their order, and prints TAP. It ends at the first failure.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * valgrind.h - whether valgrind runs the program, for tests whose subject it makes impossible: they
  * are skipped there with the reason. It preloads a library into each program that it runs, so this

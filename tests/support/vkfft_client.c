@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vkfft_client.c - transforms by VkFFT, each buffer with its own VkDeviceMemory, compared with the
  * same in double precision: prints the largest error of each length. It does not use quire.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_fixture.h - an allocator of quire_vma.h on a fake Vulkan driver.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_notes.h - what a run of the scenarios in vma_scenarios.c sees, to compare VMA with
  * quire_vma.h. The scenarios are compiled once with the header of each.

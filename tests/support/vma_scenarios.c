@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_scenarios.c - the allocator and the objects of the scenarios, and those that find a memory
  * type: see vma_scenarios.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_scenarios.h - for the files of scenarios, which are compiled twice: with REFERENCE_VMA
  * defined they call VMA, otherwise quire_vma.h. Functions that cross files have a name of each.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_scenarios_create.c - creation of buffers and images: which memory they get, how much of it,
  * and what the host can do with it. See vma_scenarios.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_scenarios_limits.c - full heaps, budgets, pools, and requests that fail: see vma_scenarios.h.
  */

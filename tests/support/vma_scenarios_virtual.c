@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_scenarios_virtual.c - virtual blocks with an algorithm that determines every offset: the
  * strategy MIN_OFFSET, and the linear algorithm. The requests are random, with a constant seed.

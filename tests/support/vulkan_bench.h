@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_bench.h - a quire device on the fake Vulkan driver, and steps that may fail on it, for the
  * fault sweeps and the unit tests of the Vulkan backend.

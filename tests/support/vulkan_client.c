@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_client.c - a program that allocates like programs without an allocator, one VkDeviceMemory
  * per object, and uses memory objects in every way that Vulkan allows. It does not use quire and

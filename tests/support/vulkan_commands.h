@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_commands.h - commands of the caller on the queue of a Vulkan device that nothing else uses
  * meanwhile, and the parts of a sparse object.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_native.h - the native object of a buffer or image, which must exist; create infos and
  * functions of Vulkan.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_timeline.h - timeline semaphores of the caller, for tests of wrapped streams.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * watched.h - a memory of a checked build on the fake backend: its log, and bytes of its pages
  * changed as a stray write would change them, past the tools that would report it.

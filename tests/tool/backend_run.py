@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The tool on one backend: its runs, and the checks that hold for every backend.
 
 The first arguments of each test are the tool and the folder of the sources.

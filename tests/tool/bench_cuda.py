@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """bench_cuda on the fake CUDA driver: a very short run. Checks the content of its document; the times
 are meaningless.
 

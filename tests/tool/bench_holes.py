@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Regions with holes back hardly more than what lives: a goal for each trace and size of chunks.
 
 usage: bench_holes.py BENCH_HOLES SOURCE_ROOT

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """bench_layer and the table of its results, on the fake Vulkan driver: a very short run.
 
 usage: bench_layer.py BENCH_LAYER LAYER_FOLDER FAKE_MANIFEST SOURCE_ROOT

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """bench_memory and the tables of its results: a very short run.
 
 usage: bench_memory.py BENCH_MEMORY SOURCE_ROOT

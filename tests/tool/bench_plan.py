@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Plans of generated networks keep their goals, in bytes and in host memory.
 
 usage: bench_plan.py BENCH_PLAN QUIRE SOURCE_ROOT

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs of a benchmark, and the checks that the tests of all benchmarks make.
 
 The first argument of each test is the path of its program.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """bench_space and the tables and chart of its results: a very short run.
 
 usage: bench_space.py BENCH_SPACE SOURCE_ROOT

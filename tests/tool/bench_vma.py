@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """bench_vma and the compile times of its headers: very short runs.
 
 usage: bench_vma.py BENCH_VMA SOURCE_ROOT [FOLDER_OF_VMA]

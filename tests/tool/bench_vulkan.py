@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """bench_vulkan and the tables of its results, on one Vulkan driver: a very short run.
 
 usage: bench_vulkan.py BENCH_VULKAN SOURCE_ROOT

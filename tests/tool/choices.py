@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The memory kinds that `quire devices --json` chooses match the table in docs/vulkan.md.
 
 usage: choices.py TOOL SOURCE_ROOT

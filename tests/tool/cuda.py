@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The tool on the fake CUDA driver, and without a driver.
 
 usage: cuda.py TOOL SOURCE_ROOT DRIVER_FOLDER

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The example programs compute what they say, on a device of the tests.
 
 usage: example_programs.py pool|vulkan|renderer|cuda PROGRAM [DRIVER_FOLDER]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The example programs: the generator writes the shipped traces to the byte, and the recorder's
 recordings of unmodified programs can be replayed.
 

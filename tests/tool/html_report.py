@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The HTML report of a replay: where it ran, axes, frames, peak, numbers under the pointer, and the
 pages at the peak and at the end.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How the tool is called: outputs on standard output, help, devices, words of errors, widths.
 
 usage: interface.py PATH_TO_QUIRE SOURCE_ROOT

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The options of a memory as replay and map take them: by flags, by a file, and as tune prints them.
 
 usage: memory_options.py PATH_TO_QUIRE SOURCE_ROOT

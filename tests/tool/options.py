@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Options of the tool that exclude or need each other, devices that cannot serve, and every workload
 of bench that runs for less than a second.
 

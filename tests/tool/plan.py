@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The command plan: plans of CSV files and traces, their check, and what is refused.
 
 usage: plan.py PATH_TO_QUIRE SOURCE_ROOT

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The tool on the test plugin, on quire's own runtime above it, and on a file that is no plugin.
 
 usage: plugin.py TOOL SOURCE_ROOT TEST_PLUGIN NO_PLUGIN PADDLE_RUNTIME

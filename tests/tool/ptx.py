@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels in sources of C: the emulated driver does not read them, but the assembler of the CUDA Toolkit does."""
 
 import pathlib

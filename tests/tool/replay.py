@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Replays and maps of traces: their numbers, their errors, their pictures and pages.
 
 usage: replay.py PATH_TO_QUIRE SOURCE_ROOT

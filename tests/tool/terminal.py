@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Readable output of the tool: no text of a file, an argument or a driver controls the terminal,
 numbers of one are not plural, and a command without its argument lists the possible values.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """scripts/test-gpu on the emulated driver, on a machine with a C compiler alone, and on programs that end
 badly. The figures are meaningless.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The command line tool as a program: help, errors, devices, copies, benchmarks, full disks.
 
 usage: tool.py PATH_TO_QUIRE SOURCE_ROOT

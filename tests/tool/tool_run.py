@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs of the command line tool, checks of their output, and inputs, for the tests beside this file.
 
 usage of each test: PROGRAM.py PATH_TO_QUIRE SOURCE_ROOT

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """PyTorch on the CPU with libquire_torch_cpu and without: same outputs to the bit, reserved bytes, times
 beside other allocators, data loaders that fork, and threads.
 

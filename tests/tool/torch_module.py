@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """quire_torch.py and libquire_torch.so on the emulated driver. A module stands in for PyTorch, as PyTorch itself
 needs a GPU: it loads the functions that it is given by ctypes, and calls them as PyTorch does.
 

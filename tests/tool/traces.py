@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Output of the tool for traces: the chart over time shows its peaks, times count from the first
 event, and a file that is no trace is rejected without much memory.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The command tune: its candidates, their order, its recommendation, its errors.
 
 usage: tune.py PATH_TO_QUIRE SOURCE_ROOT

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The tool on the Vulkan driver of this machine.
 
 usage: vulkan.py TOOL SOURCE_ROOT

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A program that does not use quire, with the layer and without, through the Vulkan loader: the same
 results, few driver allocations, and no message of the validation layer above or below the layer.
 

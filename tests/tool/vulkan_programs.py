@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Programs with the layer and without: vkmark, mpv, GStreamer, GTK, OpenGL programs through zink, Dawn and
 llama.cpp of npm, Debian's ffmpeg with its Vulkan filters and libplacebo's, and VkFFT. Each must have the same
 result, to the bit, and fewer driver allocations; most must have no new message of the validation layer.

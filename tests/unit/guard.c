@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * guard.c - tests that must fail. They prove that a unit test that leaks, breaks a rule of C, or
  * ends wrongly is not counted as passed. tests/unit/meson.build runs each one alone.

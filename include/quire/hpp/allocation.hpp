@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/hpp/allocation.hpp - the owners of allocations, buffers and images
  * (quire/allocation.h, quire/resource.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/hpp/device_resource.hpp - device memory in the order of CUDA streams, with the functions
  * that RMM and CCCL require of a memory resource. Needs no header of CUDA.

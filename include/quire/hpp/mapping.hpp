@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/hpp/mapping.hpp - the owner of a map of an allocation, and its elements.
  *

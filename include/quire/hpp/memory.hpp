@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/hpp/memory.hpp - the owner of a memory (quire/memory.h), and stats scopes.
  *

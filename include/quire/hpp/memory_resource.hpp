@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/hpp/memory_resource.hpp - std::pmr::memory_resource over a host-visible memory, for the
  * containers of std::pmr. Absent where the standard library has no <memory_resource>.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/hpp/options.hpp - options whose setters can be chained, where C writes &(struct){...}:
  *

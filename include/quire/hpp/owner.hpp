@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/hpp/owner.hpp - what all owners have in common: one handle, and a count of what keeps its
  * object alive.

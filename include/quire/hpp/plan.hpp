@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/hpp/plan.hpp - plans: offsets for ranges whose lifetimes are known (quire/plan.h).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/hpp/result.hpp - what functions of quire.hpp return: a value or an error.
  *

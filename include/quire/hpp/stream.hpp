@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/hpp/stream.hpp - the owner of a stream, and points (quire/stream.h).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/vma/allocation.h - allocations: making, freeing, information, host access. Part of
  * quire/quire_vma.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/vma/allocator.h - the allocator, statistics, choice of memory types, pools. Part of
  * quire/quire_vma.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/vma/implementation.hpp - what C++ programs take from VMA's implementation, where they
  * define VMA_IMPLEMENTATION: the standard headers, and the class behind an allocation. Part of

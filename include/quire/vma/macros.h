@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/vma/macros.h - the macros of VMA that say what its header has. Part of quire/quire_vma.h.
  *

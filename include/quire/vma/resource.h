@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/vma/resource.h - buffers and images with their memory, aliases, binding. Part of
  * quire/quire_vma.h.

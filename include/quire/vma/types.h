@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/vma/types.h - handles, flags and structs of VMA 3.4, with their names, members and values.
  * Part of quire/quire_vma.h.

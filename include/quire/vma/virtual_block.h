@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quire/vma/virtual_block.h - virtual blocks. Part of quire/quire_vma.h.
  */

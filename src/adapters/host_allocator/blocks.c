@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * blocks.c - a byte beside each small block says whether it is live, so that a wrong free is
  * noticed; lists by size keep the freed blocks of a thread. A cache beyond its limit returns half

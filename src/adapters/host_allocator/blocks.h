@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * blocks.h - small blocks: what is in front of each and beside it, and the caches of freed ones.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * host_allocator.c - a bit of the pointer tells a free what it has: a small block, which goes into
  * the cache of the thread, or a large allocation, which the memory finds by its address. Also

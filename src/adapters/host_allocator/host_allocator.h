@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * host_allocator.h - malloc and free by pointer on a host memory of quire, for the adapters of
  * frameworks that free by pointer (docs/adapters/pytorch_cpu.md).

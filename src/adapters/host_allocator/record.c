@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * record.c - writes each row of a trace at once, so that a killed process loses nothing; and takes
  * the locks of all allocators before a fork, so that the child finds every list whole.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * record.h - the record of an allocator, its trace and the fork handlers.
  */

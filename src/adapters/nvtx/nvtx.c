@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * nvtx.c - see quire/nvtx.h. Reports pages as heaps and allocations as regions to NVTX.
  *

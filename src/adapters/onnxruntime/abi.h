@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * abi.h - what the adapter uses of the C interface of ONNX Runtime: facts of its ABI, which only
  * grows (onnxruntime_c_api.h). tests/plain/onnxruntime_abi.c compares them with the header if it is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * onnxruntime.c - see quire/onnxruntime.h. An OrtAllocator over a host_allocator.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * blocks.c - the blocks that the host program holds, by address: records in an array, found by a
  * hash table. The mutex of runtime_blocks protects both.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * devices.c - the memory functions that the host program calls: a block is a range of quire's pages
  * on a device of the wrapped plugin, which is open while the host program has it initialised.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * init_plugin.c - the entry point of the adapter. The wrapped plugin negotiates the version of the
  * interface with the host program and fills the interface in; then the adapter replaces the memory

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * runtime.h - quire as the memory of a CustomDevice runtime: the state of the adapter, and the
  * functions that its files call in each other.

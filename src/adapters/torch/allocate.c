@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * allocate.c - torch's allocations and frees are ranges of quire in the order of a stream. What a
  * capture forbids is queued for later, and what a captured graph used stays until its pool has no

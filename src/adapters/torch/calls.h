@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * calls.h - what torch calls, without the C++ types of its interface: exports.cpp adds those. The
  * tests call these functions as torch would.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * devices.c - a device is opened when it is first used and stays open. Also the handlers that mark
  * the child of a fork, and messages: see state.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * exports.cpp - the functions that libquire_torch.so exports, with the C++ types of torch's
  * interface: torch/csrc/cuda/CUDAPluggableAllocator.h has the signatures (a pool is a std::pair of

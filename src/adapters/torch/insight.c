@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * insight.c - the history is a ring of the last events; a snapshot is a walk of the memories, with
  * the keys of torch.cuda.memory._snapshot. Both become JSON, as do statistics: see calls.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * pools.c - each private pool of torch is a memory. It ends after its last user and its last
  * allocation, once the work of the device is done: see state.h.

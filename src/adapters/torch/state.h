@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * state.h - the records of the adapter: devices, their streams, their pools.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * streams.c - a hash table, which readers use without a lock, has the stream of quire for each
  * stream of torch. Also two questions to the driver about streams: see state.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 // allocator.cpp - the allocator that PyTorch calls, and the functions of torch_cpu.h.
 #include <c10/core/CPUAllocator.h>
 

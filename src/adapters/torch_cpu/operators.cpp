@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 // operators.cpp - the functions of torch_cpu.h as operators of PyTorch, which throw on failure.
 #include <torch/library.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * torch_cpu.h - libquire_torch_cpu: quire as the memory of PyTorch's CPU tensors
  * (docs/adapters/pytorch_cpu.md).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * access.c - quire maps an allocation once, until it is freed, and the other maps of a program only
  * count. Also information, flush and invalidate, and copies.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * allocator.c - creates and destroys allocators: finds the functions of Vulkan, and says what the
  * flags mean for the program's device in the form in which quire reads it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * allocator.h - the allocator: a quire device, one memory for each memory type that is used, pools,
  * and the records of allocations.

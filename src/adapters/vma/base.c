@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * base.c - translates results, writes lines, and allocates by the callbacks of the program.
  */

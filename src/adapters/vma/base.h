@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * base.h - what the other files share: results and lines, host memory, and names and texts in it.
  */

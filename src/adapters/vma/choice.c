@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * choice.c - tables turn the usage and flags of a program into a wish; the memory type that departs
  * from it in the fewest flags is chosen, for allocations and for vmaFindMemoryTypeIndex.

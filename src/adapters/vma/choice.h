@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * choice.h - the memory type that VMA chooses for an allocation.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * memory.c - a memory is made when its memory type and priority are first used, and with each pool;
  * it is trimmed, and destroyed with the allocator or the pool. Also the functions of pools.

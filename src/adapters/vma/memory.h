@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * memory.h - the memories of an allocator: its own, one for each memory type and priority, and
  * those of pools, which the program creates.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * resource.c - buffers and images with their memory, dedicated memory, binding, aliases. The
  * objects belong to the program.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * statistics.c - fast statistics are the sums that quire keeps, detailed ones come from a walk of
  * all ranges. Also heap budgets, checks, and descriptions as text.

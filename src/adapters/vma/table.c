@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * table.c - free records are in lists without a lock, so that taking and giving one is one exchange
  * each; a mutex is held only while a chunk is made. See table.h.

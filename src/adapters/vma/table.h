@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * table.h - records behind handles of pointer form. A handle holds the index of its record, the
  * generation of the record and the tag of its table, so that no handle is followed before it is

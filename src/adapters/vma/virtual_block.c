@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * virtual_block.c - virtual blocks: each is a space of quire with one region and granules of 1
  * byte, so that sizes and offsets are exact. An allocation is the handle of its range.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * bind.c - binds resources with translated memory and offset, and notes the alignments in queried
  * requirements (store.c).

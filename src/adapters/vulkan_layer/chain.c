@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * chain.c - the layer in the loader's chain (interface version 2): creation and destruction of
  * instances and devices, and the lookup of functions by name.

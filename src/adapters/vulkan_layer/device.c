@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * device.c - instances and devices: the registry, which finds them by dispatch key, wrapping the
  * program's device in a quire device, and the end of the layer's record.

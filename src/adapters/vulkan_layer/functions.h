@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * functions.h - the list of the device functions that the layer intercepts. The table of the next
  * layer's functions and the declarations of the layer's entry points are generated from it.

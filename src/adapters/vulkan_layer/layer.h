@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * layer.h - VK_LAYER_QUIRE_suballocate: the types and functions that the files of the layer share.
  *

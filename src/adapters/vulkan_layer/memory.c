@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * memory.c - the calls on memory objects. A range is mapped with its page. Flushes and addresses
  * are translated to the page and passed on; a commitment is answered here, a priority is ignored.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * name.c - debug names, tags and private data of memory objects. The driver does not know the
  * handles of ranges, so that such calls must not reach it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * report.c - the statistics of a device, as text or as JSON, at the end and in between.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * settings.c - a table has each variable with the function that reads it. Also writes lines.
  */

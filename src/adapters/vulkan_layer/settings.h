@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * settings.h - the settings of the layer, read from environment variables (docs/vulkan_layer.md),
  * and its lines on the standard error stream.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * store.c - decides which allocations are suballocated, and allocates them from the stores.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * trace.c - writes the ranges that a program allocates and frees as a trace for `quire replay`
  * (docs/formats.md).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * allocation.c - raw allocations beyond the fast path: the ladder places each, and its slot is
  * completed before it is published. A group of equal ones is placed under one hold of the shard's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * allocation.h - raw allocations, which are published last: no thread has the handle of an
  * incomplete one. Also reads and changes their records.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * ladder.c - the allocation ladder: the ways to serve a request, cheapest first.
  *

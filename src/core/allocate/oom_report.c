@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * oom_report.c - takes the facts of a refusal at once, and makes words of them when the error is
  * read. The last report of a memory is the one with the highest number in any shard.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * oom_report.h - the report of a refused allocation: facts from the time of the refusal, of which
  * words are made when the error is read. It says what was requested, why it is refused, what the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * request.c - checks a request in two steps, its values alone and then against the memory, because
  * a request by kind is checked before a memory exists for it. Also decides which requests need a

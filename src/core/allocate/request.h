@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * request.h - a request for an allocation: what the caller wants placed, raw range or object, and
  * what the memory's policy makes of it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * shard_growth.c - a wait for a shard's lock weighs as much as the allocations that others made
  * meanwhile; much weight in a short time doubles the number of shards. Also creates and releases

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * shard_growth.h - the shards of a memory: their number doubles when allocating calls often wait
  * for each other.

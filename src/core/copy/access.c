@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * access.c - map, flush, invalidate, write, read and fill: through the map of the page if its kind
  * has one, otherwise through the backend (see access.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * access.h - the bytes of an allocation: mapping, flushing, reading, writing and filling, through
  * the mapping of the page or through the backend.

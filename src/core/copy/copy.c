@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * copy.c - copies that are complete on return: from options to two ends and a region, then part by
  * part (see copy.h).

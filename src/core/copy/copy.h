@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * copy.h - copies and fills of whole requests: checks the options, takes both ends into use, then
  * copies part by part (copy_path.h).

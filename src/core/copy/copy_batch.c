@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * copy_batch.c - writes and reads of many parts of allocations: the host copies in host-visible
  * memories. In others the backend gets lists, or one call for each part if it takes no lists (see

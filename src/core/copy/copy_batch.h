@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * copy_batch.h - writes and reads of many parts of allocations of one memory.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * copy_path.c - tries the paths of a copy in this order: by the host, if it reaches both ends and
  * reads the source fast; by the backend from page to page; by the host and the backend's copies to

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * copy_path.h - chooses the path on which bytes get from one end of a copy to the other, and
  * copies.

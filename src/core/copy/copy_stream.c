@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * copy_stream.c - copies, batches and fills in the order of a stream: submitted to it if the
  * backend can, otherwise made by the calling thread after it waited for the work submitted so far

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * checked.c - red zones and fill patterns of checked builds (see core/checked.h): computes their
  * sizes, writes them and verifies them. quarantine.c keeps freed ranges.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * debug_pattern.c - fills, compares and poisons spans of pages (see debug_pattern.h). No lock is
  * held, because filling and comparing call the backend.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * debug_pattern.h - spans of a page in checked builds: fills them with a byte, compares them with
  * it, and poisons them for the tools that watch host memory (base/poison.h).

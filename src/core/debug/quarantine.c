@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quarantine.c - freed ranges of checked builds, kept before they can be reused (see
  * core/checked.h). They are filled with a pattern, and verified when they leave, so that a write

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * deferred_free.c - a freed slot waits in the queue of the first of its points that has not passed,
  * and advances to the next one, until all have passed and it is released.

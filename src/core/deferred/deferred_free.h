@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * deferred_free.h - frees that wait: a freed allocation keeps its slot and range until the points
  * of the streams that use it have passed. Recording uses, deferring a free, and collecting it.

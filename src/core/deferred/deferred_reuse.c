@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * deferred_reuse.c - gives the slot of a deferred free to a new allocation, with a new generation;
  * the former native object keeps the wait. Takes that back if the creation fails.

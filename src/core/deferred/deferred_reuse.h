@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * deferred_reuse.h - hands out freed ranges before their points have passed: work on one stream
  * runs in order, so that a range freed on a stream can be used on the same stream at once.

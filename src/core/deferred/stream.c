@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * stream.c - answers of the backend only raise `marked` and `passed`, so that threads may store
  * them in any order. Marks, queries, awaits and orders streams.

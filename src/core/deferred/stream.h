@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * stream.h - a stream as two values that only grow: `marked`, the highest value known to be set,
  * and `passed`, the highest value known to have passed.

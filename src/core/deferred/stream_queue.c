@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * stream_queue.c - keeps waits in the order of their values, and in bins by size for reuse. A hash
  * table of the shard finds the queue of a stream.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * stream_queue.h - the deferred frees of one shard that wait for one stream, in the order of their
  * points: those that have passed are taken from the front.

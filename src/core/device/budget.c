@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * budget.c - a claim takes from the accounts of the memory, the pages and the heap in this order,
  * and gives back what it took if one refuses; the heap is last, because it may query the backend.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * budget.h - accounts with limits: an amount is taken before something is made and given back after
  * it is destroyed. There are accounts for bytes of a heap, bytes of the pages of a memory, bytes

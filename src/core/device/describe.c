@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * describe.c - checks of what a backend hands in: its function table and its description of the
  * device. Runs while the device is created, when one thread knows it, without a lock.

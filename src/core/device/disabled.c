@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * disabled.c - a function table that refuses, for a device that did not survive a fork, in the
  * child (see memory/fork.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * disabled.h - refuses calls on a device that did not survive a fork.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * kind.c - chooses the memory kind of lowest cost for a request or an intent, and names the flags
  * of kinds.

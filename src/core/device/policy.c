@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * policy.c - by default a page has a share of the bytes of all pages, so that pages grow with use
  * (see policy.h). Defaults, checks, sizes of pages and of allocations, and presets. Pure functions

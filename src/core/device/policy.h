@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * policy.h - the page policy of a memory: pure functions from a constant policy, and the pages so
  * far, to the size of the next page. Also what the zeros of a policy mean, and its checks. No lock

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * addresses.c - looks an address up in the table of starts, then by binary search in the arrays of
  * pages, then in the bitmap of the page.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * addresses.h - finds allocations by address: first in a table of all starts, then through the page
  * that has the address. For memories with the option find_by_address.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * chunk_starts.c - an allocation may begin several chunks before an address that it contains, so
  * that a search goes on in the last chunk before that has starts.

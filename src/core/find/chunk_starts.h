@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * chunk_starts.h - the granules of an elastic page in which allocations start: a bitmap for each
  * chunk that has memory, so that the addresses without memory cost none, and a bitmap of the chunks

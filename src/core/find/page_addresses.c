@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * page_addresses.c - a bit for each granule of a shared page says where allocations start, so that
  * only the allocation of the previous bit can contain an offset.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * page_addresses.h - the addresses of a page, and the offsets at which allocations start in it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * starts.c - a hash table with open addressing for each stripe: linear probing, and removal that
  * closes the gap, so that a table which neither grows nor shrinks needs no rebuilding.

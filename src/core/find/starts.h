@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * starts.h - finds the handle of an allocation by the address of its first byte, in striped hash
  * tables that look-ups read without a lock.

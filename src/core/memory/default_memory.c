@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * default_memory.c - a default memory is made without a lock, because the device's callbacks supply
  * its host memory, and is published under the device's lock. A thread that finds another one

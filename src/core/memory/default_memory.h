@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * default_memory.h - the memories that a device owns, one for each kind at most, made when they are
  * first needed; and requests that take the best kind with room.

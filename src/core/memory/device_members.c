@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * device_members.c - links the memories of a device and lists what keeps a device in use.
  */

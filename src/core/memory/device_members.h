@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * device_members.h - the memories of a device, and whether a device can be destroyed.
  *

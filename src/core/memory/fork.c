@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fork.c - acquires every lock in the order of the ranks before a fork, and completes or drops in
  * the child what threads had in progress that do not exist there (list in fork.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fork.h - devices, memories and streams in the child of a fork (docs/threading.md, "Fork").
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * memory.c - the device lists a memory once it is complete, and closes it to visitors before its
  * pages are destroyed, so that no other thread finds a part of one. A table of the process has the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * memory.h - creating, describing and destroying memories, the memory of a handle, and what a
  * backend keeps in a memory besides allocations.

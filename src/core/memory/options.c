@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * options.c - fills what the program leaves 0 from QUIRE_OPTIONS, checks the options, and resolves
  * them to fields of the memory's record before any host memory is allocated.

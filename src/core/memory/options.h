@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * options.h - the options of a memory: what the program leaves 0 comes from the user's
  * QUIRE_OPTIONS, then from the defaults. Also the checks.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * object.c - the steps in which buffers and images are built (see object.h), and objects created
  * from a backend's own description.

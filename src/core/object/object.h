@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * object.h - builds buffers and images in two parts, the first for a device and the second for a
  * memory, so that a native object is created once for several memories.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * backing.c - memory comes and goes in rounds. A round takes free chunks out of the space, lets
  * their memory go, requests what they do not suffice for, and backs holes of a window. The memory

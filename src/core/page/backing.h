@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * backing.h - the page of an elastic memory: it covers a range of addresses, of which the chunks
  * in use have memory.

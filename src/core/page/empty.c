@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * empty.c - the oldest empty pages leave first. By default they leave after an age that doubles if
  * pages are soon made again. A trim takes the highest page numbers first.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * empty.h - the pages without allocations: the list of them, and who decides when one goes.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * life.c - a page changes its phase under the locks, and the backend is called without a lock
  * between two phases. Events are collected meanwhile and reported at the end of the call.

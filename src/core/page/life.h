@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * life.h - the life of a page: a thread numbers it, makes it in the backend, publishes it, takes it
  * out again and gives it back. state/page.h has the phases.

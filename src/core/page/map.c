@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * map.c - counts the users of a page in one word: the first maps the page, the last unmaps it, and
  * others sleep during these two calls of the backend (see map.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * map.h - maps host-visible pages while the host uses them
  * (quire_memory_options.map_on_demand).

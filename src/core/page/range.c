@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * range.c - takes dedicated pages, and gives back ranges, at once or through the inbox of their
  * shard.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * range.h - a slot together with its range: taking both, giving both back, and what is released
  * before them, the native object and the name.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * sizes.c - requests the policy's size, then half of it, down to what the request needs; the size
  * that the backend refused bounds later calls.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * sizes.h - how large a page is to be: what a request needs, what the policy says, what the device
  * and the line of the space allow, and what the backend refused before.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * recorder.c - one lock puts the events of all threads into the order of the rows, and a map has
  * the numbers of the live allocations (see recorder.h; docs/formats.md has the format).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * recorder.h - a watcher that writes the events of a memory or device as a trace.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * inbox.h - the list of PRIVATE slots that other threads freed for a shard.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * name_limit.c - a change of name counts the allocation under the new name first, because only this
  * can fail, and then no longer under the old one.

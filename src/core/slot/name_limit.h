@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * name_limit.h - limits by name: how much the allocations whose names start with a prefix may hold.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * slot.c - a call judges the state word that it then exchanges, so that the check of a handle and
  * the change are one step for other threads. Creates and trims slots, and counts maps and holds.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * slot.h - the table behind the handles of a memory: which allocations live, and where they lie.
  *

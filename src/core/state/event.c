@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * event.c - calls the watchers and hooks that want an event; one word of the memory has the kinds
  * that any of them wants (see event.h).

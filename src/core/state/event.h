@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * event.h - calls the hooks and watchers of a memory and of its device for events of allocations,
  * pages and shards.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * state/memory.h - the record of a memory: its configuration, its pages, its slots, its shards.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * state/page.h - the records of pages: of one page, of the pages of a memory, and of the empty
  * pages of a shard.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * peaks.c - in mode DIVIDED a rise uses the unused part of its shard and reaches the shared words
  * only beyond it. A settlement takes all unused parts back, chooses the mode, and divides the room

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * state/peaks.h - the peaks of a memory: of live bytes, of requested bytes and of the number of
  * allocations.

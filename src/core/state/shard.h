@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * shard.h - a shard: a part of a memory with its own lock, space, slots and statistics.
  *

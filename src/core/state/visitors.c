@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * visitors.c - a walk counts itself in the next memory before it leaves the present one, so that
  * both stay in the list.

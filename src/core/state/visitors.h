@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * visitors.h - threads that reach a memory from its device, and not by a call on the memory itself.
  *

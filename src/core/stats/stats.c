@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * stats.c - adds up the statistics of memories, pages, scopes and names under the locks of all
  * shards, so that the sums belong to one moment. The counters of backend calls and of host memory

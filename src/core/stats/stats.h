@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * stats.h - reads what shards and pages have counted: statistics, pages, ranges, and the check of
  * all records.

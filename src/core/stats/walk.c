@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * walk.c - copies the ranges of one page under its shard's lock and calls the visitor without it,
  * so that the visitor may take long and may call quire (see stats.h). The size of the copy comes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * buddy.c - the buddy fit: power-of-two blocks that are split into halves and coalesce with their
  * buddies (see buddy.h for the records and their invariants).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * buddy.h - the records of the buddy fit: a bit for each free block, and a node for each live
  * range. Files outside this folder use the fit only through qi_buddy_fit. The space has no lock:

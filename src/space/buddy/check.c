@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * check.c - verifies every record of a buddy space against the invariants in buddy.h. The records
  * may be damaged: only the sizes of the arrays are trusted, a link is followed only inside an

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * region.c - cuts a region into the largest aligned blocks, and marks them in its bitmaps. Also the
  * walk, creation and trimming; the hot path is in buddy.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * first.c - the first fit: the lowest address that holds the request, byte-exact; the range keeps
  * its left padding. Places and pads exactly as Lluvia's free-space manager and its page scan do.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * first.h - the records of the first fit: a ring of all ranges, and a balanced tree of the free
  * ones, both in address order. Files outside this folder use the fit only through qi_first_fit.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * free_tree.c - an AVL tree of the free ranges of a first fit, ordered by address, with the largest
  * request that each subtree can hold (see first.h). The recursion is as deep as the tree is high:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * check.c - verifies every record of a linear space against the invariants in linear.h. The records
  * may be damaged: only the size of the array is trusted, and a link is followed only inside the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * linear.c - the linear fit: stack, ring and double stack in one region, cleared in constant time
  * (see linear.h for the records).

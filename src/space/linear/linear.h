@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * linear.h - the records of the linear fit: a ring of the live ranges in address order; free bytes
  * have no record. Files outside this folder use the fit only through qi_linear_fit. The space has

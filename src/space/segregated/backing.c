@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * backing.c - holes: stretches of a region that have no memory. A hole is a node of the ring that
  * is neither live nor free, so that the paths of an allocation and a free never meet one: free

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * batch.c - allocates several equal ranges with one search: takes them as one range and cuts it.
  */

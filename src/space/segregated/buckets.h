@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * buckets.h - selects the address buckets of a class, up to 16, whose first free range is large
  * enough.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * check.c - verifies every record of a segregated space against the invariants in segregated.h.
  * Only reads. The records may be damaged: every number is checked before it is followed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * classes.h - size classes of the segregated fit: arithmetic on sizes in granules, no state.
  *

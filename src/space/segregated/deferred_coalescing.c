@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * deferred_coalescing.c - a freed range is held back until 32 more were freed, and then coalesces
  * with its neighbours. In a space whose records exceed the caches a free waits for several records

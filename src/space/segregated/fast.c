@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fast.c - the two hot calls of the segregated fit. Requests that need more than the direct choice
  * take the general path: qi_space_allocate, then search.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * lists.h - the constant-time steps on the records of the segregated fit: node numbers, rings of
  * neighbours, lists by class and bucket, the direct choice of a free node, and the steps of an

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * region.c - a region is added as one free node, and can be removed when it is one again; resizing
  * changes, makes or removes the free node at its end.

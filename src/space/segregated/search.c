@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * search.c - the bounded search of the segregated fit, for requests that the direct choice does not
  * serve: alignment makes the chosen range too small, no higher class has a range, kinds are kept

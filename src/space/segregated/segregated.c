@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * segregated.c - the segregated fit: its table of functions, creation, trimming, and the entries
  * that look a range up by its slot. A slot names a node, or with slabs a slot of a slab. The hot

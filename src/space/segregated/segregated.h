@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * segregated.h - the records of the segregated fit: a ring of all ranges in address order, and
  * lists of the free ones by size class and address. Also the functions that its files share. Files

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * slabs.c - takes the lowest free slot of the first slab in the list of the class. If the list is
  * empty it makes a slab, and halves its slots until the fit has a range for it. The host memory of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * slabs.h - an option of the segregated fit: small ranges as slots of slabs.
  *

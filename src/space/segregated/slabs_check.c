@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * slabs_check.c - verifies every record of the slabs of a space against the invariants in slabs.h.
  * Only reads. The records may be damaged: every number is checked before it is followed.

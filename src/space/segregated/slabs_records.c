@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * slabs_records.c - the host memory of slabs: records, generations and user values. The three
  * arrays grow and shrink together.

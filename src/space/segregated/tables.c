@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * tables.c - the host memory of the segregated fit: node numbers, the bit per free node, and the
  * tables of lists (bits, heads, fractions). The shape of the tables follows the number of nodes and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * view.c - reports the ranges of the segregated fit: placements, the walk, and statistics that are
  * computed from the records. Changes nothing.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * compute.c - a compute program as users of the Vulkan Memory Allocator write it in C: prefix sums
  * in buffers of a pool, in parts of one buffer and in memory bound by hand, and two images that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * machine.h - what a program without a window needs before its first allocation: a Vulkan device
  * under the validation layer and a command buffer that is submitted and waited for. It names no

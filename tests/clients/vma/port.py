@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The renderer and the compute program of this folder, each built on quire and on VMA with one include
 changed: both must end without a message of the validation layer and print the same hashes.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 // qrhi.cpp - draws off-screen with Qt's QRhi on Vulkan: a textured quad behind and before another, the
 // texture with mip levels, for several frames of different sizes. Prints the hash of all pixels and
 // what QRhi's allocator holds.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Qt's QRhi on quire: Debian's sources of it, with vk_mem_alloc.h replaced by quire/quire_vma.h. A program
 draws the same pixels with them as with Debian's Qt, which contains VMA, without a message of the validation
 layer.

@@ -1,4 +1,5 @@
 #version 450
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 // A quad whose corners are at pixel corners: every driver draws the same pixels.
 layout(location = 0) in vec3 position;
 layout(location = 1) in vec2 corner;

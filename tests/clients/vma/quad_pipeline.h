@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quad_pipeline.h - what renderer.cpp draws with: shaders, layouts, sampler, descriptors. Like
  * machine.h it names no allocator.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quad_spirv.h - the shaders of renderer.cpp as words of SPIR-V, from quad.vert and quad.frag:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 // renderer.cpp - a small renderer as users of the Vulkan Memory Allocator write it in C++: meshes,
 // uniforms and a texture through staging buffers, a depth image, a frame that is read back.
 // VMA_HEADER is the only difference between its two builds.

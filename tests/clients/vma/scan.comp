@@ -1,4 +1,5 @@
 #version 450
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 // One step of a prefix sum: adds the value `stride` before.
 layout(local_size_x = 64) in;
 layout(set = 0, binding = 0) readonly buffer From { uint values[]; } from;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * scan_spirv.h - the shader of compute.c as words of SPIR-V, from scan.comp:
  *

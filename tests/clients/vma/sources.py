@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Sources of Debian's packages, in which vk_mem_alloc.h is replaced by quire/quire_vma.h, and their compiler.
 
 QUIRE_SOURCES names the folder with the archives (download_source in scripts/packages.sh).

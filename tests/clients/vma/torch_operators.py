@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Operators of PyTorch on its Vulkan device, each compared with the CPU. Prints the hash of all results
 and how many blocks the allocator of the library holds.
 

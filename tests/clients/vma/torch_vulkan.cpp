@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 // torch_vulkan.cpp - beside PyTorch's own Vulkan sources in one library, which replaces the Vulkan
 // kernels of Debian's libtorch: the copies between devices, and what the allocator holds.
 #include <ATen/native/vulkan/api/api.h>

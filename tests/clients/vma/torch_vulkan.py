@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """PyTorch's Vulkan device on quire: Debian's sources of it, with vk_mem_alloc.h replaced by
 quire/quire_vma.h, as a library that replaces the Vulkan kernels of Debian's libtorch. Its results must be
 those of libtorch with VMA to the bit, without a message of the validation layer.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """cuda.core on quire: buffers, their bytes, their order, and figures beside its own memory resource."""
 
 import os

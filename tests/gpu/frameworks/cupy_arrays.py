@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """CuPy on quire: the same results, where the arrays lie, streams, arrays shared by DLPack, and figures."""
 
 import os

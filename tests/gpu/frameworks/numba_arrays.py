@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Numba on quire: a kernel with the right result, where the arrays lie, memory information, and figures."""
 
 import os

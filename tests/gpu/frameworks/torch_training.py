@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """PyTorch on quire: a small transformer and a residual network train with PyTorch's allocator, with expandable
 segments, and with quire. The losses must be equal; reserved bytes and the time of a step are figures.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * access.c - access to mappings: cuMemSetAccess and cuMemGetAccess.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * array.h - arrays of the fake CUDA driver, with or without mip levels. Some arrays own memory;
  * others receive it later as a whole (deferred mapping) or in tiles (sparse).

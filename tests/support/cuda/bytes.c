@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * bytes.c - bytes are a part of one sparse file that grows and is never reused, or a file of their
  * own; addresses are reserved without access, and the file is mapped over them. See bytes.h.

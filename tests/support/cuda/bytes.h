@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * bytes.h - the bytes of physical memory: a part of an anonymous file, so that it can be mapped at
  * several addresses and shared with another process.

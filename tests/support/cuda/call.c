@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * call.c - the beginning and the end of every call: counting, faults, delays, the lock, and whether
  * the driver is present.

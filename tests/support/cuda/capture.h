@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * capture.h - streams of the fake CUDA driver that capture a graph, as far as code that captures
  * nothing itself can notice: which calls are refused, and which of them invalidate the capture.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * context.c - see context.h. Each thread has a stack of context numbers. A number of a destroyed
  * context, or of an earlier fc_reset, is not found among the live ones.

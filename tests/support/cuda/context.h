@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * context.h - contexts of the fake CUDA driver, and the current context of each thread.
  */

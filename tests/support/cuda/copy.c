@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * copy.c - see copy.h. Every copy is a copy of a box; a row is a box of height and depth 1.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * copy.h - copies and fills of the fake CUDA driver. They are checked when they are queued and
  * again when they run, because their memory may have been freed in between.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * copy_calls.c - the copying functions of the fake CUDA driver. Each describes source and target;
  * copy.c copies.

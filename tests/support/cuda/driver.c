@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * driver.c - the one fake CUDA driver of the process, from fc_reset to the next.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * driver.h - the internals of the fake CUDA driver: its state, its objects, and what every call
  * does first and last.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * entries.h - every function of the fake CUDA driver, once, and the codes that are documented for
  * it (CUDA 13.0). Calls, counters, faults and what cuGetProcAddress finds are made of it.

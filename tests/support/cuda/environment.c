@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * environment.c - the fake CUDA driver as a library that programs load. Its options come from the
  * environment until fc_reset is called. Lists are separated by commas.

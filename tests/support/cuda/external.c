@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * external.c - memory of other drivers in the fake CUDA driver: a descriptor of a file that can be
  * mapped, such as the fake Vulkan driver exports.

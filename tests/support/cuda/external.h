@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * external.h - memory of other drivers in the fake CUDA driver: what other files need to destroy
  * it.

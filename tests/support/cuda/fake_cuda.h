@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fake_cuda.h - a CUDA driver for tests that runs on the processor. Device memory is shared memory,
  * mapped where cuMemMap maps it, also several times. Work waits in streams for a logical clock. The

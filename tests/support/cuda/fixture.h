@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fixture.h - the fake CUDA driver with a current context, for tests of the fake itself. Its
  * functions are found through its own cuGetProcAddress.

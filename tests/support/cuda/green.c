@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * green.c - green contexts of the fake CUDA driver, which have a part of a device's processors.
  * Here they only have streams. A green context is a context that keeps the primary one of its

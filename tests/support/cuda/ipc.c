@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * ipc.c - blocks of cuMemAlloc that another process maps, by the legacy handles of the fake CUDA
  * driver. A handle names a part of the store of its process, which lives as long as the process.

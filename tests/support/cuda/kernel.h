@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * kernel.h - kernels of the fake CUDA driver: the two of bench/cuda_kernel.c. Their text is not
  * compiled; it must be PTX that has the entry. "store" writes 4 bytes, and "spin" is work of one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * leak.c - see leak.h. Also writes the report of live objects.
  */

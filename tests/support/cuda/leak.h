@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * leak.h - destroys the objects that a caller of the fake CUDA driver left alive.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * linear.h - memory of the fake CUDA driver that has an address from the start: device, host and
  * managed memory.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * memory.h - physical memory of the fake CUDA driver, which a handle identifies.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * message.c - messages of the fake CUDA driver about misuse by its callers; see fake_cuda.h.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * model.h - the device models of the fake CUDA driver: a few real products, which tests copy and
  * change.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * more.h - functions of the CUDA driver that tests call and the backend does not, in rows like
  * those of backends/cuda/abi_functions.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * multicast.c - an object is a file with the devices that joined at its start, which every process
  * that imports it maps; bindings belong to the process. See multicast.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * multicast.h - multicast objects of the fake CUDA driver: handles that stand for memory of several
  * devices at once. They can be created, joined, bound, mapped, given access and shared with other

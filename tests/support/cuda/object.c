@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * object.c - the objects of the fake CUDA driver, found by number. A number is never reused, so a
  * stale handle never names another object.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * pool.c - see pool.h. Pools as objects: making, attributes, access. Allocations are
  * pool_memory.c.

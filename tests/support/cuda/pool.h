@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * pool.h - pools of the fake CUDA driver, and memory that comes and goes in the order of a stream.
  *

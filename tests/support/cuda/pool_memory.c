@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * pool_memory.c - memory of the fake CUDA driver that comes and goes in the order of a stream; see
  * pool.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * properties.c - the physical memory that the fake CUDA driver grants, and its granularity.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * queue.h - work of the fake CUDA driver: pieces that wait in streams for the logical clock.
  *

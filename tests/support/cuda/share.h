@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * share.h - physical memory of the fake CUDA driver that another process can import.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * span.c - see span.h. A sorted array, because a test has at most a few thousand spans.
  */

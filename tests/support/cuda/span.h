@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * span.h - every address range in which the fake CUDA driver has bytes: mappings, allocations of
  * all kinds, and registered host memory.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * symbols.c - the symbols that dlsym finds in the library: one for each function that the driver
  * has.

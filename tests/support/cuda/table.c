@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * table.c - cuGetProcAddress of the fake CUDA driver: it finds the functions of the driver's
  * version that no test hides.

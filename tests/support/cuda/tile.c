@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * tile.c - the memory that arrays of the fake CUDA driver require and receive: tiles of sparse
  * arrays, and one piece for deferred arrays.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * virtual.h - addresses of the fake CUDA driver: what is reserved, and what is mapped there.
  */

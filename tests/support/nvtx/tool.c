@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * tool.c - a tool that receives NVTX calls as sanitizers do: a library that NVTX loads because
  * NVTX_INJECTION64_PATH names it. It counts the calls and keeps the last range of each kind.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * tool.h - the NVTX calls that the tool of the tests received, returned by nvtx_tool of its
  * library.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * inside.h - the state of the test plugin, shared by its files. One mutex protects all of it.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * memory.c - the memory of the test plugin. Device addresses lie in inaccessible address space, so
  * that a host that touches them crashes. The bytes are stored `delta` bytes after their addresses.

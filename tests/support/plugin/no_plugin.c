@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * no_plugin.c - a shared object that is not a plugin: it has no InitPlugin.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * no_plugin.h - the only function of a shared object without InitPlugin.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * stream.c - streams and events of the test plugin. Submitted work waits in its stream. A query
  * runs one step, and a wait runs all steps, so that the test controls the order of events.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * test_plugin.c - see test_plugin.h. InitPlugin, devices, sizes, and the control functions.
  */

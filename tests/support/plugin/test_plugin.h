@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * test_plugin.h - a CustomDevice runtime for tests: a shared object with InitPlugin, written from
  * the table of offsets alone. Its device memory is memory of this process.

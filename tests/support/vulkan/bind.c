@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * bind.c - binds buffers and images of the fake driver to memory, and checks the rules of binding.
  *

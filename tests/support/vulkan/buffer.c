@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * buffer.c - buffers of the fake driver. A create info is described in the same way for a buffer
  * and for a query without one.

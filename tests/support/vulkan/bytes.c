@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * bytes.c - the bytes of a memory object: see bytes.h.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * bytes.h - the bytes of one memory object, as the host and as the device see them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * call.c - the begin and end of every call: counters, faults, the lock, and the detection of two
  * threads that use the same object at the same time.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * command.c - command pools, and creation and states of command buffers. record.c records commands.
  */

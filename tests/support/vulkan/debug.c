@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * debug.c - VK_EXT_debug_utils of the fake driver: names of objects, and messengers, which receive
  * only the messages that the application submits.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * driver.c - creation and destruction of a fake driver, and the state of its heaps for tests.
  */

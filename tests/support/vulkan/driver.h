@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * driver.h - the internals of the fake driver: its state, its objects, and the begin and end of
  * every call.

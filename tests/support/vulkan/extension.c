@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * extension.c - names and bits of the extensions that layout.h lists.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * external.c - shared memory of the fake driver: files for opaque file descriptors and dma-bufs,
  * and host pointers of the caller.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fake_vulkan.h - a Vulkan driver for tests, in host memory. It imitates any memory layout,
  * executes copies and fills, checks how callers use memory, and fails if a test requests it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * features.c - features of the fake's devices. One table states where Vulkan's structs have them;
  * it is used to report them, and to read and check them when a device is created.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fixture.c - the fixture of tests on the fake driver: see fixture.h.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fixture.h - a fake driver with an instance and a device, for tests of the fake and of programs on
  * it. The functions of the device are loaded once, only through the driver's own entry point.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * format.c - the formats of the fake driver (see format.h), and the queries of their properties.
  *

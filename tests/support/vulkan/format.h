@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * format.h - the formats of the fake driver: all color formats with one to four unpacked channels,
  * and two depth and stencil formats, whose images can be created and bound but not copied.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * icd.c - the fake driver as an installable driver, which the Vulkan loader finds by its manifest.
  * Its options are environment variables:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * image.h - images of the fake driver: texels in rows, the rows of a level in slices, the levels of
  * a layer one after the other.

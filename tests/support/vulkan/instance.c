@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * instance.c - instances of the fake driver, and the queries that need no instance.
  */

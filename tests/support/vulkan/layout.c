@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * layout.c - completion and lookup of layouts: see layout.h. layouts.c has the built-in layouts.
  */

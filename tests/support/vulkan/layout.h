@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * layout.h - the properties of a fake Vulkan device: heaps, memory types, limits, extensions,
  * features.

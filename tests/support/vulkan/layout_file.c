@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * layout_file.c - reads layouts from device profiles: see layout_file.h. The tool's reader reads
  * what the tool uses of a profile; this file reads the rest.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * layout_file.h - layouts of the fake Vulkan driver from device profiles in JSON, the same files
  * that `quire devices --profile` reads.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * layouts.c - memory layouts of real devices: see layout.h. Order, flags and limits are those of
  * the named sources. A limit that is usual (see layout.c), or that the source does not state, is

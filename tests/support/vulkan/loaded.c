@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * loaded.c - devices through the Vulkan loader: see loaded.h.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * loaded.h - a device of the fake Vulkan driver as programs use it: through the real loader, which
  * finds it by its manifest, with the validation layer if that is installed.

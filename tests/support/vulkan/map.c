@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * map.c - maps, flushes and invalidates memory of the fake driver.
  */

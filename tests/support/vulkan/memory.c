@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * memory.c - memory objects of the fake driver: a request is read from its chain, checked, counted
  * in its heap, and given bytes. Also frees memory, and answers queries.

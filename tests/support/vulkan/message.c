@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * message.c - messages about errors of callers: see fake_vulkan.h.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * object.c - the objects of the fake driver, found by their numbers in a hash table.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * properties.c - the properties of the fake's physical devices: limits, features, memory, queue
  * families.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * queue.h - submitted work, and the fences and semaphores that it signals.
  *

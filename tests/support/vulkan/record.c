@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * record.c - records commands, and checks what can be checked before the submission.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * resource.c - memory requirements of buffers and images: those of most drivers, or unusual ones.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * resource.h - memory objects of the fake driver, and their resources: buffers and images.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * sparse.c - sparse resources: the bound parts of one are pieces ordered by offset.
  * vkQueueBindSparse cuts what it replaces out of them.

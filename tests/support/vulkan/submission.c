@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * submission.c - creates submissions, and tracks the objects that they use.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * table.c - vkGetInstanceProcAddr and vkGetDeviceProcAddr: they return only the functions of
  * entries.h that the version and the enabled extensions contain.

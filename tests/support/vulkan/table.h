@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * table.h - the entry points of the fake driver, declared from entries.h: fv_vkAllocateMemory and
  * so on.

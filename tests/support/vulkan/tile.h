@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * tile.h - sparse images with residency: for each aspect tiles of 64 KiB in the standard shapes,
  * ordered by layer and level, then a mip tail for each layer or one for all layers. Metadata, if

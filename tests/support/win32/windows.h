@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * windows.h - stands in for Microsoft's header of this name: the types that vulkan_win32.h names,
  * so that what the Vulkan backend has for Windows is compiled on other machines too.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * bitmap.c - a bitmap with summaries against one flag per number, for sizes around every border
  * between levels.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * bits.c - the arithmetic of bits.h at every border: 0, 1, each power of two and its neighbours,
  * and 2^64 - 1.

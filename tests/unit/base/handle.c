@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * handle.c - handles keep their three fields separate up to the limits, and owner tags wrap around
  * without ever being 0.

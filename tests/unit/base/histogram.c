@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * histogram.c - percentiles against the sorted numbers themselves, for streams of many shapes.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* host_memory.c - host memory for the library's records: zeroed, aligned, counted, and NULL if a
    size overflows. */
 #include "src/base/host_memory.h"

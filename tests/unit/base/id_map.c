@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * id_map.c - the map from ids to numbers against a linear list, with ids that share a home slot,
  * through growth, removal and exhausted host memory.

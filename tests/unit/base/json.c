@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * json.c - text reaches the sink complete and in order, in pieces of at most a buffer; a sink that
  * failed once is not called again. Another parser reads back exactly what the JSON writer writes.

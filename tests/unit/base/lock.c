@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * lock.c - a lock admits one thread at a time; builds without NDEBUG stop the program, with a
  * message, at each breach of the rules in lock.h.

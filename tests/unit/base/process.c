@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * process.c - settings from variables with a prefix, and the variables that nothing reads.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * result.c - result codes with their names, and the thread's last error: what the message says, how
  * long it stays, and that other threads do not see it.

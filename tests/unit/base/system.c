@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * system.c - the number of processors follows the affinity mask of the calling thread.
  */

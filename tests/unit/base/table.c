@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * table.c - the growing array: each index maps to the right chunk at every border, elements never
  * move, and exhausted host memory changes nothing.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * text.c - UTF-8 input: every well-formed sequence is read as its code point, every other byte is
  * replaced separately, and no byte after the end is read. Real numbers are written as printf writes

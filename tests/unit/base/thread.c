@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * thread.c - thread numbers: dense, constant for the life of a thread, released at its end, and
  * shared if more threads than numbers exist. tests/model/thread.c tries every interleaving.

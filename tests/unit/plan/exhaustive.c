@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * exhaustive.c - every instance of four items of few sizes, alignments and times, beside every
  * order of its items.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * line.c - sections of lines, where a range may begin, and the lower bound.
  */

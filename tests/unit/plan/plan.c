@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * plan.c - quire_plan and quire_plan_check: what is refused, and plans of small random problems
  * beside definitions that try every order or look at every pair.

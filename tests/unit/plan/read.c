@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * read.c - files of items: columns in any order, what is wrong with a line, and random bytes.
  */

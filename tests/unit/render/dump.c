@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * dump.c - the JSON of a memory and of a space, read back: its sums match the statistics, its
  * numbers are exact, its texts are valid JSON for any input.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * picture.c - the SVG of a memory is well-formed XML for any names, shows every page and every
  * range, and stays inside its frame.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * report.c - the text report of a memory: its head, the last failed request, the pages with the
  * largest free ranges and the bytes by name; in any state, with any name.

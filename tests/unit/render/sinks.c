@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * sinks.c - the texts of a memory and of a device: the sink may refuse any piece, and each request
  * for host memory may fail.

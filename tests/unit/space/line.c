@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * line.c - a region takes the lowest address of the line that fits and is congruent to its base;
  * compared with a naive search of all gaps.

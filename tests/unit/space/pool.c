@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * pool.c - the array of nodes: growth, the chain of unused numbers, and trimming, after which
  * handles of old generations are still stale.

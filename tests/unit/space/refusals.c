@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * refusals.c - what a space remembers of the requests that it refused: which later requests a
  * refusal covers, and what forgets it; and the sentence of a refusal, with the numbers of that

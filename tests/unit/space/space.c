@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * space.c - creating and destroying a space: every option with its limits, defaults, failed
  * creation, and the host memory of the records. (tests/plain/space_model.c compares places,

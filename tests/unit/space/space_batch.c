@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * space_batch.c - freeing many ranges at once: all or none, with the same result as freeing one by
  * one.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * space_generation.c - a number whose generations are used up is never handed out again, whether
  * its range is split, merged, cleared or trimmed. In the fits whose free ranges have numbers too.

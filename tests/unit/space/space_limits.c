@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * space_limits.c - spaces at the limits of their numbers: ranges, regions, slabs, classes, and
  * enough nodes that records are prefetched.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * space_memory.c - no host memory: a request, a batch, a region that is added and a trim fail as a
  * whole, with every fit, and succeed afterwards.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * space_misuse.c - handles that are stale, foreign or forged: the code and the message of each.
  * (Every function called wrongly: tests/misuse/space.c.)

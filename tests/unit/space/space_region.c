@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * space_region.c - regions of a space: their numbers and native bases; they grow and shrink at
  * their end: added bytes are free immediately, live ranges stay in place, and a failed call changes

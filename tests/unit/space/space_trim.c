@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * space_trim.c - a trim releases host memory that a past peak left unused; old handles stay stale.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * space_visit.c - a visitor that ends a walk ends it immediately: at every position of every fit,
  * in slabs, at gaps, and at the border between two regions. Walks within its calls do not disturb

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * candidate.c - the list contains every documented candidate and none without an effect; the C text
  * of a candidate sets exactly its options. Of the ranking: scores by hand, the order, the

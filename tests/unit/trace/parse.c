@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * parse.c - reading traces: what is accepted and what it means, and each rule of the format broken
  * once, reported at exactly this line and column, with no host memory kept.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * parse_memory.c - the host memory that reading a trace takes: it is proportional to the events,
  * the labels and the longest line, never to the number of line ends.

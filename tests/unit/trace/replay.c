@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * replay.c - replaying traces: the numbers of the report for traces made by hand, failed
  * allocations that are counted and skipped, early ends, names, and what remains in the memory and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_core.h - a substitute for Khronos's header on machines without it: the types that
  * quire/vulkan.h and quire/vulkan_sparse.h use. With it the functions of an absent backend compile.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """quire: suballocation of device memory, from Python.
 
 >>> import quire

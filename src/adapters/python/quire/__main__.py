@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """``python -m quire``: runs the tool ``quire`` that was installed together with this package."""
 
 import os

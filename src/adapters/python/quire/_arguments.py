@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Conversion of arguments of Python into numbers and texts of C, without silent truncation."""
 
 import enum

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Columns: integers of a list or an array, checked and copied into a field of many structures at once.
 
 An array is anything with the buffer protocol: arrays of NumPy need no NumPy here. No loop of Python runs over its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The C library: where it is found, its version, and calls that raise errors.
 
 The library is the first of these:

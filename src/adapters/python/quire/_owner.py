@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Lifetime of native objects.
 
 An :class:`Owner` holds the pointer of a device, memory, stream or trace. The public object refers to it, and so

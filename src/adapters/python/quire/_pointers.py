@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Allocations of a memory by address, for libraries that allocate and free device pointers."""
 
 import threading

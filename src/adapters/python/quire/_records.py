@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Conversion between what C has and what the package returns: structures field by field, and texts."""
 
 import ctypes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The structures and functions of the public headers that the package uses. A name is that of C.
 
 Written by scripts/interface.py. The test abi.py compares it with a program of C.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Allocations and buffers: ranges of the pages of a memory."""
 
 import ctypes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Typed arrays on the bytes of an allocation, which other libraries use without a copy."""
 
 import ctypes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Devices of the CUDA backend, and streams of other libraries.
 
 Neither building nor using this needs the CUDA Toolkit; the driver's library is opened at run time.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """quire as a memory resource of cuda.core.
 
     import quire.cuda_core

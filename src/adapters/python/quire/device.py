@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Devices: one backend opened on one physical device, or a host device that emulates one."""
 
 import ctypes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """DLPack: capsules that other libraries turn into arrays on the same bytes.
 
 https://dmlc.github.io/dlpack has the structures. A capsule that nobody has consumed ends the view when it is

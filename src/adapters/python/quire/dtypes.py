@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Element types of arrays: their names, the codes of the array interfaces, of DLPack and of memoryview."""
 
 import sys

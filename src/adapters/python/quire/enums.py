@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The enumerations of the public headers. The test abi.py compares names and values with C."""
 
 import enum

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Errors: one exception for each error of the library, with the library's sentence.
 
 >>> import quire

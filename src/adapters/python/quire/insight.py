@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the library knows about a memory or a device: statistics, ranges, pages, budgets."""
 
 import dataclasses

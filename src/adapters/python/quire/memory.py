@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Memories: pages of one memory kind, and the allocations in them."""
 
 import ctypes

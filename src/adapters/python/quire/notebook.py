@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What notebooks show: the page map of a memory and its statistics, as HTML."""
 
 import html

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Options of memories: the fit, the page policy and presets of other allocators."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Plans: offsets for ranges whose lifetimes are known before the first is used.
 
 >>> import quire

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Traces: recording the allocations of a memory or device, and replaying them on another memory.
 
 >>> import quire

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * atomic.h - replaces src/base/atomic.h in the checkers of tests/model: each operation is a step of
  * the model's scheduler (tests/model/model.h). Memory orders are those of the original.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * nvToolsExtMem.h - stands in for NVIDIA's header of this name: the part of NVTX that the adapter
  * calls, so that it is compiled and tested without it. The functions are the test's.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * host_allocator.c - malloc and free by pointer: sizes, alignments, refusals, statistics, and wrong
  * arguments.

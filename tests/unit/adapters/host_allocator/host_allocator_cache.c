@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * host_allocator_cache.c - the caches of small blocks: bounds, threads that end, refusals.
  * tests/plain/host_allocator.c has several threads at a time, and forks.

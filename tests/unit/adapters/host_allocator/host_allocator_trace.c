@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * host_allocator_trace.c - recorded traces, statistics and snapshots as text, and settings of the
  * environment.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * nvtx.c - pages as heaps and allocations as regions, as a listening tool sees them. The test plays
  * the tool and enforces the rules of NVTX: regions are inside their heap, do not overlap, and end

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * onnxruntime.c - the allocator of ONNX Runtime against a stand-in of the runtime: a table of the
  * functions that the adapter calls, at the places where the runtime has them.

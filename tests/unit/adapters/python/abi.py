@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The Python declarations are those of the public headers: structures, enumerations, functions, version.
 
 A program of C prints sizes, offsets and values. Functions and lists of enumerators are read from the headers.

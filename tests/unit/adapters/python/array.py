@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Views, arrays, NumPy and DLPack on host memory."""
 
 import ctypes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """CUDA devices from Python, and the functions that CuPy, Numba and cuda.core call, on the emulated driver.
 
 Where a framework is not installed, a module with the names that it has stands in for it. tests/gpu/frameworks has

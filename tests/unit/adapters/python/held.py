@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a call holds after it has returned: no bytes, no buffers of the caller, no cycles for the garbage collector."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Type hints, as mypy reads them: the package itself, and programs that use it rightly and wrongly."""
 
 import os

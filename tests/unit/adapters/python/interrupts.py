@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """KeyboardInterrupt between any two operations of the package loses no allocation and blocks no destruction."""
 
 import gc

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The order in which objects end: explicit, by garbage collection, at the exit, in threads and in forks."""
 
 import copy

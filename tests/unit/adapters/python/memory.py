@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Devices, memories, allocations, streams and what they report, on the host backend."""
 
 import gc

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Wrong arguments and wrong states: each is a specific error, and nothing changes."""
 
 import errno

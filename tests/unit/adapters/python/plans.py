@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Plans: lists and arrays, every kind of constraint, limits, progress, and what is refused."""
 
 import array

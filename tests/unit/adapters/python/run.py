@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the unit tests of the Python package, and the examples of its docstrings and of its page, and prints TAP.
 
 usage: run.py SOURCE_ROOT LIBRARY CUDA_DRIVER|none SANITIZERS C_COMPILER [FILTER]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A Vulkan device from Python, on the driver that the machine has."""
 
 import ctypes

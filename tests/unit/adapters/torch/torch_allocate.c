@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * torch_allocate.c - the adapter for torch without graphs: what torch's calls allocate and free, in
  * the order of which streams, what happens when memory is exhausted, and misuse.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * torch_fault.c - the adapter for torch when calls of the driver fail: each call in turn, once and
  * from then on. Nothing is lost, and everything works afterwards.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * torch_graph.c - the adapter for torch while streams capture graphs, and private pools: no graph
  * is invalidated, and what a graph uses is not reused elsewhere while its pool has users.

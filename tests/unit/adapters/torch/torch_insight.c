@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * torch_insight.c - the statistics and snapshots of the adapter for torch, read as JSON.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_access.c - maps, persistent mapping, flush and invalidate, copies.
  */

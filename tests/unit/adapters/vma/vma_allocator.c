@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_allocator.c - creation and destruction of an allocator, and what it says about the device.
  */

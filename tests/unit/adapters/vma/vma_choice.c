@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_choice.c - the flags that each usage of VMA wishes, and the memory type that they choose.
  * tests/plain/vma_compare.c compares the choices with those of VMA itself.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_granules.c - images of optimal tiling where bufferImageGranularity is large: they have pages
  * for themselves and are not rounded, unless the program may bind something else to their memory.

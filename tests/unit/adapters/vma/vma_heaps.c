@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_heaps.c - heaps that several memory types share, and their budgets: what one type gives back,
  * another one can use.

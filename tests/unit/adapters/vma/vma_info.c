@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_info.c - information on allocations, names and user data, statistics, budgets.
  */

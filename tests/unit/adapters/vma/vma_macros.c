@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_macros.c - a program that defines macros of VMA before it includes the header.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_misuse.c - arguments that contradict each other, overflow, or that VMA asserts.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_resource.c - buffers and images with their memory, aliases, binding, raw memory.
  */

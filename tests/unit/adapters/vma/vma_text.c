@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_text.c - the texts that describe an allocator and a virtual block.
  */

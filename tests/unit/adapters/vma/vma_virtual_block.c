@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_virtual_block.c - virtual blocks: sizes, offsets, alignment, user data, statistics, and the
  * algorithms. What must fail is in vma_virtual_misuse.c.

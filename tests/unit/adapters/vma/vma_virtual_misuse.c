@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_virtual_misuse.c - virtual blocks: wrong arguments and handles change nothing and are named,
  * and so is host memory that the program's callbacks refuse.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_virtual_model.c - random operations on virtual blocks against one owner for each unit.
  *

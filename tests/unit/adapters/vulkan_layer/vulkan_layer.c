@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_layer.c - VK_LAYER_QUIRE_suballocate between a program and the fake driver, which checks
  * every call: suballocation on every layout, and failures of the driver.

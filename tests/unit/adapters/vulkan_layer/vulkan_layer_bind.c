@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_layer_bind.c - the array forms of binding: one call of the driver, and the status of each
  * bind.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_layer_calls.c - the layer's other calls: allocations that are passed on, maps, names,
  * queries, sparse binds.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_layer_exhausted.c - the layer near the budget of a heap and beyond its end: how often it
  * calls the driver, and that it returns to pages when memory is free again.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_layer_files.c - which files the layer opens: no symbolic link under a name that it makes
  * up itself, and no pipe that nothing reads.

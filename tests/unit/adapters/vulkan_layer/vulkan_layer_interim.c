@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_layer_interim.c - what is left of the statistics and the trace of a process that ends by
  * _exit or a signal, at any moment.

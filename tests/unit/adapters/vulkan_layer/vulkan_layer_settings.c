@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_layer_settings.c - the layer's settings, statistics and trace, and its place in the chain.
  */

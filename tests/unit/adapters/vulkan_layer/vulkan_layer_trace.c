@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_layer_trace.c - which process writes the layer's trace: killed processes, whose rows stay,
  * forks, executed programs, and other processes with the same path.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_layer_zero.c - QUIRE_LAYER_ZERO: programs that count on the zeros of new memory.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* cuda_array.c - CUDA arrays as images in tile pools: placed, mapped, written through the driver,
    destroyed; and the operations that tile pools refuse. */
 #include <sys/wait.h>

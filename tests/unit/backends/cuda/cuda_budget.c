@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_budget.c - how often the CUDA backend is asked for its budget: an answer serves further
  * pages for a limited time and for a limited number of bytes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_capture.c - the CUDA backend while streams capture graphs, on the fake driver: a graph
  * survives what quire does, in every capture mode, from the thread that captures and from another.

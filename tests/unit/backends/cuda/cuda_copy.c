@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* cuda_copy.c - copies between pages of the CUDA backend on the fake driver: the driver function
    that copies, within a device and between two, boxes of rows, and missing functions. */
 #include "tests/support/cuda_bench.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_default_stream.c - default streams as streams of the CUDA backend, on the fake driver:
  * CU_STREAM_PER_THREAD is that of the thread that wraps it, also for calls of other threads.

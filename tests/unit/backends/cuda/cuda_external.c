@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_external.c - memory of other APIs as pages of the CUDA backend: files as a driver exports
  * them, the GPU they belong to, and refusals. tests/plain/cuda_vulkan.c has Vulkan as the exporter.

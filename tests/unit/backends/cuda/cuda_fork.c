@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* cuda_fork.c - the calls of the CUDA backend in the child of a fork: each is refused with the
    reason and reaches no driver. Destruction is in cuda_open.c and beside each object. */
 #include <stdio.h>

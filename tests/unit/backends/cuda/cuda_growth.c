@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* cuda_growth.c - pages of the CUDA backend that grow in place, on the fake driver: contents, calls
    of the driver, released memory, and access. */
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* cuda_growth_fault.c - pages of the CUDA backend that grow in place while the driver fails: during
    growth, during its undoing, permanently, and in a forked child. */
 #include <unistd.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* cuda_ipc.c - pages of cuMemAlloc for other processes, by legacy handles: a second process opens,
    reads, writes and closes; and refusals. */
 #include <sys/socket.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_memory.c - pages of the CUDA backend on the fake driver: the calls of the driver and their
  * number, granularity and padding, chunks, alignment, budgets, access, and destruction that fails

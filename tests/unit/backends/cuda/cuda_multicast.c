@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* cuda_multicast.c - multicast objects of the CUDA backend: pages of several devices behind one
    object, bindings, one address for each device, other processes, fabric handles; and refusals. */
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_not_ready.c - cuMemSetAccess that returns NOT_READY while other threads submit work: quire
  * retries for a while, without a lock, and then refuses with nothing left behind.

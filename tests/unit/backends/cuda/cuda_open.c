@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* cuda_open.c - opening and wrapping devices on the fake CUDA driver: selection, kinds, contexts,
    forks, and drivers that are gone. */
 #include <stdio.h>

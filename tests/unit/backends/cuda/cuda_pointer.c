@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_pointer.c - adopting a pointer of the caller: memory of another device, of the host, or
  * beyond the end of its block is refused, and nothing is adopted.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* cuda_pool.c - pages of the CUDA backend from memory pools: pools of quire, of the caller and of
    the device; the order of their use, captures, numbers, access; and refusals. */
 #include <unistd.h>

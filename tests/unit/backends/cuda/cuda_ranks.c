@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_ranks.c - pages for registration on several devices, one for each rank of a program. The
  * same requests get the same page and offset on every rank, whatever other requests its device had,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_result.c - what the error codes of the driver become: lost devices, and the sentences for
  * devices that cannot be used.

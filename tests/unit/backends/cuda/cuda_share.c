@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* cuda_share.c - pages of the CUDA backend for other processes and drivers, and imported pages:
    descriptors, fabric handles, handles, pointers; and refusals. */
 #include <fcntl.h>

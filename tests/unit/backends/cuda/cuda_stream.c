@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* cuda_stream.c - streams of the CUDA backend on the fake driver, whose clock the tests advance:
    points, waits, order, work, streams of the caller, lost devices and forks. */
 #include <sys/wait.h>

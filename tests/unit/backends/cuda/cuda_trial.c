@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_trial.c - the trial allocations of an opening device: host nodes at which the driver creates
  * no memory, and pages that are capable of RDMA and exportable where the driver grants that.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* host.c - the host backend: the devices it poses as, its heaps, the cost of its pages, and its
    host pointers. memfds and huge pages are in host_backing.c. */
 #include "tests/support/fake.h"

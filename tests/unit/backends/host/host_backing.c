@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* host_backing.c - the backing of host pages: memfds that others can map, and huge pages. Creating
    pages leaves mappings of other threads alone. */
 #include "tests/support/unit.h"

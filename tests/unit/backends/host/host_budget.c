@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* host_budget.c - the host backend reports budgets as a driver does: those of its options, and
    those that are set later. */
 #include "tests/support/unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * host_coherence.c - kinds that the host sees and that are not coherent: a forgotten flush or
  * invalidate leaves old bytes, as on a device with a cache.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* host_elastic.c - chunks of elastic host pages: what has memory can be used and is zero at first,
    what has none cannot be used and is not charged to the heap. */
 #include "tests/support/unit.h"

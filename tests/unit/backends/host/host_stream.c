@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* host_stream.c - streams of the host backend: workers, manual streams that the test runs, order
    between streams, destruction, and the loss of the device. */
 #include <pthread.h>

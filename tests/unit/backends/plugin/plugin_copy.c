@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* plugin_copy.c - copies and fills through a plugin, and missing functions: each is replaced as its
    documentation says, or refused. None is skipped silently. */
 #include "quire/transfer.h"

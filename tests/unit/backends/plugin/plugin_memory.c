@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* plugin_memory.c - pages of a plugin: exact sizes, addresses without a guaranteed alignment,
    statuses, budgets, and the page policies derived from its size callbacks. */
 #include "tests/support/plugin_bench.h"

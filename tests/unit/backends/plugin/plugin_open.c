@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* plugin_open.c - loading plugins: interface versions, every malformed plugin by name, devices and
    their ids, the current device of a thread, the order of destruction, and forks. */
 #include <pthread.h>

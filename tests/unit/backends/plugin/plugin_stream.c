@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* plugin_stream.c - streams of a plugin: points by events, by queries of the stream, by waiting;
    order between streams; copies in order; streams of the caller. */
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_address.c - quire_allocation_info.address on the fake Vulkan driver: which allocations
  * have an address, which buffer it comes from, the Vulkan calls that it needs, and failures of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_alias.c - objects that share the bytes of an allocation, on the fake Vulkan driver.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_chain.c - the pNext chain of VkMemoryAllocateInfo on the fake Vulkan driver: first the
  * backend's structs, then the caller's.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_copy.c - copies of the Vulkan backend on the fake driver: from page to page without bytes
  * in the staging ring, boxes of rows in few submissions, and the texels of linear images.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_copy_usage.c - the usage of the buffers that copies go through on the fake Vulkan driver,
  * which reports every copy with a buffer that was created without the transfer usage. The results

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_default.c - buffers and images from create infos without a memory of the caller, in one of
  * several memories, and in the order of a stream, on the fake driver: every layout, with its memory

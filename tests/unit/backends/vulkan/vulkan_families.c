@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_families.c - buffers that several queue families use: quire_vulkan_settings.queue_families
  * on the fake driver, which has three families and knows who may read what another has written.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_features.c - what a Vulkan device says about the optional features that it uses, and which
  * version it is of, on the fake driver.

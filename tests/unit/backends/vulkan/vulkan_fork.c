@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_fork.c - a forked child with a Vulkan device of its parent: it can only destroy the
  * device, which releases the records and calls no driver function.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_handle_type.c - handle types of external memory on the fake Vulkan driver: what buffers
  * and images in exportable and imported memory declare, and what the device must support. The

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_kinds.c - the memory kinds that are chosen on layouts of real devices, which the fake
  * driver imitates; kinds that need a feature that is not enabled.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_limits.c - the largest memory object, the largest buffer and the number of memory objects
  * of a device, on the fake Vulkan driver. It reports buffers above maxBufferSize and too many

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_memory.c - pages, ranges, objects and maps on the fake Vulkan driver: the calls that the
  * driver receives, and their number; priorities, and the functions of a wrapped device.

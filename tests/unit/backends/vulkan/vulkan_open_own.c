@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_open_own.c - what the program adds to a device of quire's own: extensions, a chain of
  * features, and queues. On the fake driver; on a real one: vulkan_open.c. The fake driver has two

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_place.c - where objects of create infos are placed: options that restrict the pages of one
  * object, and objects that the caller binds.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_queue.c - the queues of a Vulkan device on the fake driver: the program's lock, and the
  * queue that binds sparse objects. On a real driver: vulkan_open.c.

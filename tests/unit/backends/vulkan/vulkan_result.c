@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_result.c - the translation of VkResult into messages and result codes, and the number of
  * repetitions of a failed wait.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_sparse.c - sparse buffers and images on the fake Vulkan driver: their parts, binding and
  * unbinding, refused requests. On a real driver: vulkan_sparse_driver.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_sparse_tiles.c - images with residency that have several aspects or samples, metadata, and
  * mip tails of each layer or of all layers, on the fake Vulkan driver, which checks the bindings.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_staging.c - the staging ring of the Vulkan backend on the fake driver: its memory kind,
  * the use of both halves, and batches that fill it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_stream.c - streams of the Vulkan backend on the fake driver: points, order, work, the
  * caller's semaphores and queues, destruction, and the loss of the device.

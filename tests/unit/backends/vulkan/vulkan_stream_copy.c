@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_stream_copy.c - copies from host memory on streams of the Vulkan backend, on the fake
  * driver: without waiting, through the stream's own staging memory, in order, and what failures

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_zero.c - VK_EXT_zero_initialize_device_memory on the fake Vulkan driver: dedicated pages
  * for zeros are made with them, and nothing is filled.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_copy_driver.c - copies between pages on a driver of this machine, under synchronization
  * validation: consecutive copies without a wait by the caller, and lists from and to the host.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_driver.c - optional properties of the drivers of this machine: budgets and real out
  * of memory. Runs on a device of quire's own, under the validation layer. Any message of the layer

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_handle_type_driver.c - objects in exportable and imported memory on a driver of this
  * machine under the validation layer, which reports what Vulkan forbids.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_object.c - buffers, images, views, ranges and memory of other APIs, on a driver of this
  * machine under the validation layer.

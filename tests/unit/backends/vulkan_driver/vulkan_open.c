@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_open.c - opened and wrapped devices, on a driver of this machine.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_sparse_driver.c - sparse buffers and images on a driver of this machine under the
  * validation layer: object and parts have the same bytes on the device and on the host.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vulkan_stream_driver.c - streams on a driver of this machine under the validation layer, which
  * also checks their synchronization: work of quire and of the caller in the order of points.

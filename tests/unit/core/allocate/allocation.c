@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * allocation.c - allocations: refusals, places, and what the info reports. Their states are in
  * allocation_state.c, neighbours of different types in allocation_neighbour.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * allocation_fallback.c - one allocation in the first of several memories that can serve it.
  */

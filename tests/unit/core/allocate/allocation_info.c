@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * allocation_info.c - the description that an allocating call writes beside the handle: equal to
  * that of quire_allocation_get_info on success, zeros on failure.

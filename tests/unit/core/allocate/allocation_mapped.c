@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * allocation_mapped.c - allocations that are mapped while they live: their pointer, their free
  * without an unmap, in every way to allocate and to free, in memories whose pages are always mapped

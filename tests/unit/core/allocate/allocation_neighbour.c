@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * allocation_neighbour.c - which allocations may not be neighbours: linear and optimal resources in
  * one granule of the device, and two allocations in one atom of a non-coherent kind.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * allocation_state.c - the states of an allocation: reserved, live and freed. tests/misuse/memory.c
  * makes every call in each state that refuses it.

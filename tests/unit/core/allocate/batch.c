@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * batch.c - batches of allocations and frees: all or none, adjacent if possible, and afterwards as
  * if allocated and freed one by one. Spaces and memories.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * existing_pages.c - requests that take only ranges of pages that exist: what they find, and that
  * they make, grow and wait for no page.

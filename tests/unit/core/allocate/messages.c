@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * messages.c - messages of refusals: first the conclusion with the name of the request, then the
  * reason and the numbers; nouns agree with their numbers.

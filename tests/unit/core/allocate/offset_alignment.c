@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * offset_alignment.c - offsets that are multiples of any number: in each fit, with alignments and
  * atoms, in dedicated pages and batches, and which numbers are refused.

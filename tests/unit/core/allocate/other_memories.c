@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * other_memories.c - empty pages of the device's other memories, which a request takes before it is
  * refused: which pages go, when, how many, and what the other memory sees.

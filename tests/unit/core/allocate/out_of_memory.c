@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * out_of_memory.c - what the message of a refusal reports of the attempts before it, and the
  * on_out_of_memory callback: when and how often it is called, and what it may do. Attempts in other

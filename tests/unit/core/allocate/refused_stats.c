@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * refused_stats.c - the statistics after a request that was placed and could not be completed:
  * failures are counted, peaks and all other counters stay.

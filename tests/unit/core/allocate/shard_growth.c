@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * shard_growth.c - a memory whose number of shards is adaptive: what makes it grow and what does
  * not, and how it works afterwards. The test has thread number 0, the members of its crew the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * within_budget.c - requests to which the budget of the backend is a limit, in memories to which it
  * is advice.

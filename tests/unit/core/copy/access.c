@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * access.c - host access by pointer: map, unmap, flush, invalidate, and the native info. Copies are
  * in access_copy.c.

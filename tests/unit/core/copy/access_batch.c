@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * access_batch.c - flush and invalidate of many parts at once: which parts are merged, how they
  * reach the backend, and what is refused before any work is done.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * access_copy.c - host access by copy: write, read and zero-fill on every kind, through the mapping
  * or through the backend. No byte outside the range changes.

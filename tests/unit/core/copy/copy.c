@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * copy.c - random copies between all kinds of memory, of one device, of two devices of a backend
  * and of two backends, and host memory: copy regions of every shape against a model that copies

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * copy_batch.c - batches of writes and reads: how they reach the bytes of each kind of memory, what
  * the backend gets, the order, and what is refused before a byte is copied.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * copy_bounds.c - copies whose pitches, rows and slices exceed 64 bits are refused before any byte
  * is copied, from and to either end.

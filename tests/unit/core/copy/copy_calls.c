@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * copy_calls.c - single copies and fills: sizes of 0, overlap, rows, progress, and the bytes of a
  * fill.

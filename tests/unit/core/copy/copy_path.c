@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * copy_path.c - which path a copy takes: with every function, with each function removed, and
  * without any path. The path is the one that quire_copy_get_path reports.

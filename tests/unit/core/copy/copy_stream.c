@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * copy_stream.c - copies and fills in the order of a stream: the backend runs them later, or, if it
  * cannot, the core runs them after the stream's work. A free waits for them though the caller

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * view.c - views: created within their parent, narrowed within themselves, checked against their
  * bounds at each use, and stale with their allocation.

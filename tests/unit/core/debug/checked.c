@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * checked.c - red zones and debug patterns of checked builds, on every memory kind: what is found
  * and reported, and what is the same as in other builds. The quarantine is in quarantine.c.

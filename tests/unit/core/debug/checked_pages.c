@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * checked_pages.c - checked builds and the pages of a memory: empty pages that are kept, pages that
  * change their shard, batches and budgets. Ranges in quarantine are available to an allocation in

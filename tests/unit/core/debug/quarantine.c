@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * quarantine.c - freed ranges of checked builds: not reused at once, verified when they leave,
  * released before an allocation would fail, and excluded from statistics.

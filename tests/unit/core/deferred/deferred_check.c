@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * deferred_check.c - quire_memory_check finds damage in the records of deferred frees: each field
  * is changed by hand, reported, and restored.

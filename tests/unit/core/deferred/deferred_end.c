@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * deferred_end.c - memories that are destroyed while frees wait for streams: they wait as long as
  * points pass, and at most the device's stall_timeout for a point that never passes.

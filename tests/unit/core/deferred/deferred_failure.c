@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * deferred_failure.c - deferred frees if the backend fails, if points are later than all submitted
  * work, or if a stream is destroyed while other threads use it.

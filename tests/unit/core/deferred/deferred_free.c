@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * deferred_free.c - frees that wait for points: when the range is free again, what statistics
  * report before, and memories, streams and devices that are destroyed or lost while frees wait.

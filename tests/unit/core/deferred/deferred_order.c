@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * deferred_order.c - frees whose points come in any order, and on many streams: they pass in the
  * order of their points, and a free on one of many streams costs what one on few does.

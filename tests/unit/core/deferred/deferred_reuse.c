@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * deferred_reuse.c - allocation on a stream: it reuses at once, without a backend call, the ranges
  * that were freed on the same stream; those of other streams after their points; a capture stream

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * object_reuse.c - buffers and images in the order of a stream: which freed ranges they reuse, when
  * the old native object is destroyed, and what a failure leaves behind.

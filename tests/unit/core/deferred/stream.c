@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * stream.c - streams and points by themselves: what the backend is queried for and what is known
  * without, which streams can be ordered, and what each wrong call returns.

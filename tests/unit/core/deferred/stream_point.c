@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * stream_point.c - which points a caller may use: if quire marks a stream, those up to its last
  * mark; if the stream's owner signals its values, later ones too.

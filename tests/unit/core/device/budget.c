@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * budget.c - budgets of heaps: they hold on every path to a page, for every setter and at every
  * time. The backend is queried only where a page is created. Limits of memories are in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * budget_advice.c - the backend's budget as advice: pages beyond it where nothing within it serves
  * the request, their size, statistics and events, and limits of the caller, which stay exact;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * budget_memory.c - limits of the number of pages of a device and of the bytes of a memory, and
  * pages that turn out larger than requested.

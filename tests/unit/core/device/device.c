@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * device.c - devices: the checks of a backend's table, and who owns the state. The description is
  * in device_description.c, closing and log lines are in device_end.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * device_description.c - the checks of the description that a backend returns: heaps, kinds, flags
  * and limits.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * device_end.c - closing a device that has memories, and the lines that a device logs.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * kind.c - which memory kind a request or an intent gets, on invented devices on which one rule
  * decides each case; the order in which flags decide; and that the order of the kinds decides

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * kind_profiles.c - memory choice on real devices: every profile in the folder "devices" below the
  * one that the environment variable QUIRE_TEST_DATA names. Without the variable the tests pass

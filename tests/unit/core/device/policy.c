@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * policy.c - page policies: the meaning of 0, what is refused, the sizes of successive pages, of
  * default ones, which follow use, and the bytes placed for a request.

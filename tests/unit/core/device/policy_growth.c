@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * policy_growth.c - inputs of the size of a page: the previous page, the largest page, all pages,
  * the request, and a granularity; which combinations are refused, and that memories follow the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * preset.c - the presets of VulkanMemoryAllocator, RMM, PyTorch and PaddlePaddle create the pages
  * that the formulas of docs/policies.md give, table by table.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * addresses.c - what keeps the addresses of a memory up to date: streams, shards, batches, objects,
  * adopted and moving pages, failures, and rarer orders of these events. Pages that grow are in

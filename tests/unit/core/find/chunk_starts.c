@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * chunk_starts.c - starts in an elastic page: the granule before another one, also chunks away, and
  * chunks that get and lose their bitmaps.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * find.c - the allocation at an address: queried for every byte of a few pages, by device address
  * and by host pointer, of a memory and of the device; and frees by address.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * page_addresses.c - the starts in a page: the granule before an offset, pages that grow, dedicated
  * pages, and pages that get their device address later.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * starts.c - the table of start addresses against an array: random entries, entries of one hash,
  * entries of one address, and host memory that is exhausted.

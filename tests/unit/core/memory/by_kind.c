@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * by_kind.c - ranges, buffers and images without a memory of the caller: which kind is chosen, what
  * follows if it is full, and what a failure leaves behind.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * callback.c - hooks and backends that call quire: the order of the events of pages and when their
  * numbers are free, and what a memory that is being destroyed does with such calls.

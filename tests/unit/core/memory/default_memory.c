@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * default_memory.c - the memories that a device owns: made once for each kind, treated like any
  * memory, and destroyed with the device or not at all.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * device_wide.c - what a program does with a device as a whole: handles alone, a walk over the
  * memories, a trim, sums and the hook of a device.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * event.c - the hook of a memory: each kind of event at its time, with its values, and only
  * requested events. Hooks that use the memory are in tests/plain/callbacks.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * lluvia.c - the first fit places and pads exactly as Lluvia's free-space manager and page scan do:
  * every scenario with its numbers (L2). For the manager's defects (D3 to D6) the fit returns error

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * memory.c - creating a memory: its kind by flags, mask or intent, its defaults, and every refused
  * option. Destruction is in memory_end.c.

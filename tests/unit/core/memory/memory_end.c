@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * memory_end.c - destroying a memory: refused while an allocation is live, or with everything in
  * it; callbacks meanwhile; and handles of later memories.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * user_options.c - the variable QUIRE_OPTIONS: its words, what they fill, and what is wrong.
  */

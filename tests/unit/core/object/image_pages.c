@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * image_pages.c - images of optimal tiling have pages for themselves where the buffer-image
  * granularity is large: nothing is rounded, and no page has both kinds.

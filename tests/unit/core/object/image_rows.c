@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * image_rows.c - regions of texels of linear images: the places of their rows, written and read by
  * the host and copied from image to image, against a model.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * resource.c - buffers: their options and infos, with and without native objects; handles of the
  * wrong type. Images are in resource_image.c, failing objects in resource_object.c.

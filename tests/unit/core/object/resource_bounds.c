@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * resource_bounds.c - objects whose backend requires sizes at the end of 64 bits, buffers for which
  * caller and backend report different sizes, and features that a backend or an image lacks.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * resource_fallback.c - one buffer or image in the first of several memories that can hold it. If a
  * memory kind is full or unsuitable the next one is tried, and failed attempts leave nothing

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * resource_image.c - images: defaults, channels, dimensions, rows and sizes on the host backend,
  * and the requirements that are known before any allocation.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * resource_object.c - native objects of buffers and images on the fake backend: after a failure of
  * any step no object and no range is left.

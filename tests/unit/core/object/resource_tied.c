@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * resource_tied.c - pages that are tied to one object, objects from a backend's own description,
  * and pages of existing memory.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * backing.c - the page of an elastic memory: requests get a place first and memory after that, from
  * free chunks before new ones; what a failure leaves; and several threads.

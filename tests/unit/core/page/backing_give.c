@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * backing_give.c - when free chunks of an elastic page lose their memory: trims, limits, the
  * policy's retention, other memories, and what keeps them.

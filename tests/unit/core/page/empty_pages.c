@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * empty_pages.c - pages without allocations: the order in which they are destroyed, their bounds in
  * bytes and in time, and the requests that reuse dedicated ones.

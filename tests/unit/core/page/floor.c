@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * floor.c - the bytes that quire_memory_preallocate keeps: with pages that no other rule keeps, and
  * in an elastic page.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * many_pages.c - the cost of thousands of pages: creating them ahead takes time proportional to
  * their number, and no call destroys all empty ones at once unless memory is needed.

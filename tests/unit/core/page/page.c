@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * page.c - the pages of a memory: their numbers, sizes and limits, when empty ones are kept and
  * destroyed, their statistics, and what the backend receives when one is created. Dedicated and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * page_address.c - pages whose native address is less aligned than the ranges placed in them:
  * alignments hold for the absolute address, and no range exceeds its page.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * page_attempt.c - the page size that a backend refused is remembered: how many calls of the
  * backend a full heap costs, and what makes the memory forget the size.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * page_dedicated.c - dedicated pages: when they are created, their properties, and how many there
  * may be.

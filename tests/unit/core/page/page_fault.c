@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * page_fault.c - pages that cannot be created as requested: a backend with too little memory, one
  * that fails to create or map a page, one that violates its contract, and exhausted host memory.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * page_linear.c - memories with the linear fit: one shared page, used as a stack or a ring, and
  * dedicated ones beside it.

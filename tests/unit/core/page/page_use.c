@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * page_use.c - memories with the default page sizes, which follow use: what they reserve, which
  * pages count, and how trims, refusals, shards, preallocation and elastic pages fit in.

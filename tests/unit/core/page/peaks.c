@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * peaks.c - the peaks of memories with several shards: equal to those of a plain count, in every
  * order of allocations and frees, in both modes of counting, through scopes and refusals.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * preallocate.c - quire_memory_preallocate: pages that a memory creates ahead and keeps.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * shard.c - the shards of a memory: where threads allocate, how frees by other threads arrive, what
  * moves from one shard to another, what is released before a refusal, and how a memory with such

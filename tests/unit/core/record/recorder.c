@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * recorder.c - recordings of a memory and of a device: their rows, to a file and to a sink, several
  * at a time, with threads, without host memory, in the child of a fork, and by QUIRE_TRACE.

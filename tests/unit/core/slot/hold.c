@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * hold.c - holds of a backend and uses by running calls are counted apart: a release without a hold
  * does not affect the allocation of a running call.

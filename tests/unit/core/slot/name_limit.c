@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * name_limit.c - limits of names: the bytes of the allocations whose names have a common prefix
  * never exceed the limit, however they got their names. The bytes of a prefix can be queried.

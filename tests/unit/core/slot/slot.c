@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * slot.c - the slot table behind handles, seen from inside: taking and giving, the queue, retired
  * generations, uses and maps with their limits, the inbox, and forged handles. tests/model/slot.c

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * page_map.c - pages that are mapped on demand: by maps, by allocations that are mapped while they
  * live, in every sort of page. tests/model/page_map.c has every interleaving of threads.

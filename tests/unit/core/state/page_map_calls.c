@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * page_map_calls.c - pages that are mapped on demand: calls that read or write bytes map them while
  * they run, once, and only where they use the map.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * page_map_failure.c - pages that are mapped on demand, and the backend cannot map: the call fails
  * with the backend's error, and nothing has changed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * stats.c - the statistics of memories and devices after known sequences. The check of the records
  * is in stats_check.c.

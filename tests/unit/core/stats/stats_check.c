@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * stats_check.c - quire_memory_check finds damage: each record of allocations, pages, shards,
  * accounts and names is changed by hand, named, and put back.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * stats_scope.c - statistics between a push and its pop: counters start at 0, peaks start at the
  * current value, and the memory's own statistics afterwards are the same as without a scope.

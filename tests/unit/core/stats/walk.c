@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * walk.c - walks over the ranges of a memory: complete, in order, with the requested sizes; the
  * visitor may change the memory.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * buddy.c - the buddy fit: full passes, worn numbers, and regions: their host memory, and their
  * size for a request. (tests/plain/space_model.c compares the place of every block with an oracle.)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * buddy_check.c - the check of the buddy fit finds every kind of damage to its records, with the
  * right message, and reads nothing that it has not verified.

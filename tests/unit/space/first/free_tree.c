@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * free_tree.c - the tree of free ranges, on nodes built by hand: it stays balanced and ordered
  * under any insertions and removals, and finds the lowest address that a search of all nodes finds.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * linear.c - what the linear fit rejects and reports, and its limits. (Clearing is in
  * linear_clear.c. tests/plain/linear_model.c compares every place with an oracle.)

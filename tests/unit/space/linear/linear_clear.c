@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * linear_clear.c - clearing the linear fit in constant time: a clear touches two records, old
  * handles stay stale, worn numbers move to new slots; and the host memory of the fit.

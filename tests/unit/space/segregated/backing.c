@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * backing.c - regions with holes: which of several windows is taken, slabs and refusals beside
  * holes, host memory that fails, and damage. (Everything else: tests/plain/backing_model.c.)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * buckets.c - comparing 16 fractions at once sets the same bits as comparing one by one, for every
  * possible fraction.

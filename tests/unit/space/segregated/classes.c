@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * classes.c - the rule of classes.h: a range of a list whose class and fraction suffice is large
  * enough, for every size up to 2^20 and around every power of two up to 2^32 - 1.

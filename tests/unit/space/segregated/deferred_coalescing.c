@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * deferred_coalescing.c - deferred coalescing: which frees are deferred, for how long, and that no
  * caller can observe it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * segregated.c - which free range the segregated fit chooses, how many it examines, and what
  * happens to the rest of a range.

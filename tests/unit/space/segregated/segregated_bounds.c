@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * segregated_bounds.c - the documented bounds of the segregated fit: free ranges examined, full
  * passes, host memory of its records; and the end of a free range from which a request is cut.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * segregated_check.c - the check finds every kind of damage to the records of the segregated fit,
  * with the right message, and every changed bit of a range; it reads nothing that it has not

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * segregated_region.c - tables, regions and figures of the segregated fit: tables that grow with
  * the regions, buckets that widen with the line, host memory that is exhausted half way, trimming.

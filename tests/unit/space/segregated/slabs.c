@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * slabs.c - which requests share a slab, how slabs grow and are cached, and what happens in a full
  * space. (slabs_model.c compares the life of slots, and of regions with slabs, with an oracle.)

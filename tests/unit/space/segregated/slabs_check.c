@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * slabs_check.c - the check finds damage to every record of the slabs, with the right message, and
  * survives any damage.

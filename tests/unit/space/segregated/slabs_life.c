@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * slabs_life.c - numbers and user values of slots, trim, and exhausted host memory. (Their handles
  * are in space_misuse.c, batches in space_batch.c, a clear in slabs_model.c.)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * slabs_model.c - random operations on spaces with slabs against one owner per granule, with every
  * option that slabs allow, in spaces that fill up and become empty again.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * slabs_wear.c - what happens to a slot whose generations are used up, to its slab, and to the
  * number of the slab.

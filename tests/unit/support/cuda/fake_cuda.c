@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fake_cuda.c - the fake CUDA driver: how functions are found, planned faults, lost devices, and
  * what the options of a test change. The tests of the backend rely on these to find its faults.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fake_cuda_capture.c - the fake CUDA driver: what captures of streams forbid, by their mode, to
  * which threads, and what invalidates them. tests/plain/cuda_capture.c has what they permit, and

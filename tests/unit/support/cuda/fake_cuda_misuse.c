@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fake_cuda_misuse.c - the fake CUDA driver: what it tells of misuse that the real driver accepts
  * or does not survive, when it runs work, and which requests it refuses. The codes are the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fake_vulkan.c - what the emulated Vulkan driver tells of devices and handles that are used
  * against a rule of Vulkan, and the functions and codes that it has by its version.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fake_vulkan_bind.c - what the emulated Vulkan driver tells of objects that are bound against a
  * rule of Vulkan, and what its flags change in the requirements of objects.

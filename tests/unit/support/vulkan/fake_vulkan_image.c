@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fake_vulkan_image.c - what the emulated Vulkan driver tells of layouts and sparse tiles of images
  * that are used against a rule of Vulkan.

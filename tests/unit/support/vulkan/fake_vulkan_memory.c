@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fake_vulkan_memory.c - what the emulated Vulkan driver tells of memory that is allocated, mapped
  * or shared against a rule of Vulkan, and which bytes are wrong without a flush.

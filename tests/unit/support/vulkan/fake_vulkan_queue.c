@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fake_vulkan_queue.c - what the emulated Vulkan driver tells of commands, queues and semaphores
  * that are used against a rule of Vulkan.

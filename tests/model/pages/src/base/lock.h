@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * lock.h - replaces src/base/lock.h in the checker of pages: taking a lock is one step, which a
  * thread makes only while the lock is free. tests/model/lock.c checks the inside of that step.
