@@ -36,8 +36,7 @@ TOOL = "quire"
 ARCHIVED = ("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "backends", "bench", "docs", "include",
             "meson.build", "meson_options.txt", "packaging", "scripts", "src")
 OPTIONS = ("--buildtype=release", "--wrap-mode=nofallback", "-Ddefault_library=shared", "-Dprefer_static=true",
-           "-Dtool=enabled", *(f"-D{name}=disabled" for name in ("bench", "docs", "man", "nvtx", "python", "tests",
-                                                                 "torch_cpu")))
+           "-Dtool=enabled", *(f"-D{name}=disabled" for name in ("adapters", "bench", "docs", "man", "python")))
 # others' code that may be in the programs, and the packages that have its licence
 LICENCES = {"jansson": ("libjansson-dev", "jansson-devel", "jansson"),
             "volk": ("libvulkan-volk-dev", "volk-devel", "volk")}
