@@ -21,6 +21,10 @@ def symbols(nm, library, *options):
     return {line.split()[2].split("@")[0] for line in text.splitlines() if len(line.split()) == 3}
 
 
+def numbers(version):
+    return [int(number) for number in re.findall(r"[0-9]+", version)]
+
+
 def functions(headers):
     declared = set()
     for header in headers:
@@ -35,8 +39,12 @@ def main():
     headers = (root / "include/quire").glob("*.h")
     declared = functions(header for header in headers if header.name not in ELSEWHERE)
     exported = {s for s in symbols(nm, shared, "-D") if not s.startswith("QUIRE_")}
-    tap.case("every declared function is exported", sorted(declared - exported))
+    tap.case("every declared function is in src/quire.map and exported", sorted(declared - exported))
     tap.case("nothing else is exported", sorted(exported - declared))
+    versions = re.findall(r"^(QUIRE_\S+) \{", (root / "src/quire.map").read_text(), re.M)
+    release = re.search(r"version: '([^']+)'", (root / "meson.build").read_text())[1]
+    tap.case("the versions of symbols are releases, the latest at most that of meson.build",
+             [str(versions)] * (versions != sorted(versions, key=numbers) or numbers(versions[-1]) > numbers(release)))
     in_archive = symbols(nm, static, "-g")
     tap.case("the archive defines quire_ and qi_ names only",
              sorted(s for s in in_archive if not s.startswith(("quire_", "qi_"))))
