@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# For vcpkg install quire --overlay-ports=packaging/vcpkg. It builds the sources that this file is part of; a copy in a
+# registry replaces the next line by the archive of a release and its sum.
+get_filename_component(SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+
+set(options -Dtests=disabled -Dpython=disabled -Dman=disabled -Dnvtx=disabled -Dtorch_cpu=disabled)
+if("vulkan" IN_LIST FEATURES)
+  list(APPEND options -Dvulkan=enabled -Dadapters=enabled)
+else()
+  list(APPEND options -Dvulkan=disabled -Dadapters=disabled)
+endif()
+if("tool" IN_LIST FEATURES)
+  list(APPEND options -Dtool=enabled)
+else()
+  list(APPEND options -Dtool=disabled)
+endif()
+vcpkg_configure_meson(SOURCE_PATH "${SOURCE_PATH}" OPTIONS ${options})
+vcpkg_install_meson()
+vcpkg_fixup_pkgconfig()
+vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/quire)
+if("tool" IN_LIST FEATURES)
+  vcpkg_copy_tools(TOOL_NAMES quire AUTO_CLEAN)
+endif()
+file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/debug/include" "${CURRENT_PACKAGES_DIR}/debug/share")
+vcpkg_install_copyright(FILE_LIST "${SOURCE_PATH}/LICENSE")
