@@ -301,4 +301,5 @@ def main():
     tap.end()
 
 
-main()
+if __name__ == "__main__":
+    main()
