@@ -79,7 +79,8 @@ def installed_headers(root):
     for build in (root / "include/meson.build", *sorted((root / "src").rglob("meson.build"))):
         text = build.read_text()
         yield from (f"usr/include/quire/{name}" for name in re.findall(r"'quire/(\S+\.h(?:pp)?)'", text))
-        yield from (f"usr/include/quire/{name}" for name in re.findall(r"install_headers\([^,]*?(\w+\.h)'", text))
+        names = re.findall(r"install_headers\([^,]*?(\w+\.h)'", text)
+        yield from (f"usr/include/quire/{name}" for name in names)
     for header in (root / "include/quire/vma").iterdir():
         yield f"usr/include/quire/vma/{header.name}"
 
@@ -98,10 +99,10 @@ def library_problems(packages):
     for build in sorted((packages.root / "src/adapters").rglob("meson.build")):
         for kind, name in re.findall(r"= (library|shared_module)\('(quire_\w+|VkLayer_\w+)'", build.read_text()):
             file = f"lib{name}.so" + (f".{packages.soversion}" if kind == "library" else "")
-            places = [""] if kind == "library" else ["quire/paddle/" if "paddle" in name else "quire/"]  # by debian/rules
+            # debian/rules moves plugins
+            place = "" if kind == "library" else "quire/paddle/" if "paddle" in name else "quire/"
             owners = [package for package in packages.names if package != "libquire-dev"
-                      for pattern in packages.patterns(package)
-                      if any(covers(pattern, f"usr/lib/any/{place}{file}") for place in places)]
+                      if any(covers(p, f"usr/lib/any/{place}{file}") for p in packages.patterns(package))]
             if f"{name.removeprefix('quire_')}.h" not in ABSENT and len(owners) != 1:
                 yield f"{file} is in the packages {owners}"
 
