@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The Debian packages agree with the sources: functions, version, headers, and what meson installs beside them.
 
 usage: debian.py SOURCE_ROOT
@@ -42,16 +43,15 @@ def symbol_problems(packages):
     lines = (packages.folder / "libquire0.symbols").read_text().splitlines()
     if lines[0] != f"libquire.so.{packages.soversion} libquire0 #MINVER#":
         yield f"the first line is {lines[0]}"
-    version = re.match(r"(\w+) \{", (packages.root / "src/quire.map").read_text())[1]
+    nodes = re.findall(r"^(QUIRE_\S+) \{", (packages.root / "src/quire.map").read_text(), re.M)
     listed = {}
     for line in lines[1:]:
-        found = re.fullmatch(rf" (\w+)@{version} (\d+\.\d+\.\d+)", line)
-        if found:
-            listed[found[1]] = found[2]
+        found = re.fullmatch(r" (\S+)@(QUIRE_(\d+\.\d+\.\d+)) \3", line)
+        if found and found[2] in nodes:
+            listed[found[1]] = found[3]
         elif not line.startswith("* "):
-            yield f"the line '{line}' is none of a symbol of {version}"
-    if listed.pop(version, None) is None:
-        yield f"{version} is missing"
+            yield f"the line '{line}' is none of a symbol of {nodes}"
+    yield from (f"{node} is missing" for node in nodes if listed.pop(node, None) is None)
     functions = declared(packages.root)
     yield from (f"{name} is in one of the headers and libquire0.symbols" for name in sorted(functions ^ set(listed)))
     numbers = [tuple(map(int, text.split("."))) for text in (packages.version, *listed.values())]

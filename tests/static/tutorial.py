@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The commands of docs/tutorial.md with the quire that is installed in the system. scripts/package-debian runs it.
 
 usage: tutorial.py SOURCE_ROOT

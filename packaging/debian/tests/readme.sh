@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # readme.sh - sourced by the tests, in the folder of the sources: the program of README.md and what it prints.
 
 # block LANGUAGE FILE: the first block of code of a language in a document
