@@ -11,6 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Sizes of memories and of tables are computed in 64 bits, and no test runs with other pointers. */
+_Static_assert(sizeof(void *) == 8, "quire needs pointers of 64 bits");
+
 /* ---- processors --------------------------------------------------------------------------- */
 
 #ifdef __linux__
