@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The Debian packages agree with the sources: functions, version, headers, and what meson installs beside them.
+"""The Debian packages agree with the sources: functions, version, headers, and what meson installs beside them. The
+recipes of other package managers have the version and the licence.
 
-usage: debian.py SOURCE_ROOT
+usage: packages.py SOURCE_ROOT
 """
 
 import pathlib
@@ -107,6 +108,16 @@ def library_problems(packages):
                 yield f"{file} is in the packages {owners}"
 
 
+def recipe_problems(packages):
+    licence = re.search(r"license: '([^']+)'", packages.build)[1]
+    for recipe in ("vcpkg/quire/vcpkg.json", "conan/conanfile.py"):
+        text = (packages.root / "packaging" / recipe).read_text()
+        for word, expected in (("version", packages.version), ("license", licence)):
+            found = re.search(rf'\b{word}"?\s*[:=] "([^"]*)"', text)
+            if not found or found[1] != expected:
+                yield f"packaging/{recipe}: {word} is not {expected}"
+
+
 def main():
     packages = Packages(pathlib.Path(sys.argv[1]).resolve())
     tap = Tap()
@@ -114,6 +125,7 @@ def main():
     tap.attempt("the changelog has the version of meson.build, the packages its soname", version_problems, packages)
     tap.attempt("every header that meson installs is in libquire-dev", header_problems, packages)
     tap.attempt("every library that meson installs is in one package", library_problems, packages)
+    tap.attempt("the recipes have the version and the licence", recipe_problems, packages)
     tap.end()
 
 
