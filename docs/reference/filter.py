@@ -149,7 +149,8 @@ def results(text):
 
 def main():
     path = pathlib.Path(sys.argv[-1])
-    header = Filter(path.name, path.read_text())
+    licence, text = path.read_text().split("\n", 1)
+    header = Filter(path.name, text if "SPDX-" in licence else f"{licence}\n{text}")
     text = results(header.filter())
     closing = ("/** @} */\n" if header.in_section else "") + \
         ("" if is_main_page(path.name) else "/** @} */\n")
