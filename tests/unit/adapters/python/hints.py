@@ -75,7 +75,7 @@ class Hints(unittest.TestCase):
 
     def test_package(self):
         """mypy accepts the package in its strict mode."""
-        done = self.mypy("-p", "quire", cwd=PACKAGE)
+        done = self.mypy("--ignore-missing-imports", "-p", "quire", cwd=PACKAGE)  # NumPy need not be there
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_right_program(self):
