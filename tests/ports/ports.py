@@ -12,14 +12,13 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "static"))
 
+from amalgamate import CUDA, PLUGIN, WARNINGS, build_unit, run_unit
 from code_blocks import run
 from tap import Tap
 
 FOLDERS = ("base", "space", "plan", "core", "trace", "render")
 # those of checked builds, and those that read JSON with jansson
 LEFT_OUT = ("core/debug/", "core/device/kind_profiles.c", "base/json.c", "render/dump.c")
-SUPPORT = ("bench_steps", "crew", "driver_bench", "fake", "fake_copy", "fake_stream", "fixture", "host_memory", "items",
-           "refusal", "state", "streams", "unit", "unit_main")
 # the headers of the kernel, which musl's package and the one for 32 bits leave to others
 KERNEL = ["-idirafter", "/usr/include", "-idirafter", "/usr/include/x86_64-linux-gnu"]
 
@@ -29,7 +28,6 @@ def unit_sources(root):
         for path in sorted((root / "tests/unit" / folder).rglob("*.c")):
             if not str(path.relative_to(root / "tests/unit")).startswith(LEFT_OUT):
                 yield path
-    yield from (root / f"tests/support/{name}.c" for name in SUPPORT)
 
 
 def check_musl(tap, root, place):
@@ -37,21 +35,13 @@ def check_musl(tap, root, place):
     if not compiler:
         tap.skip("musl", "musl-gcc is not installed")
         return
-    musl = [compiler, *KERNEL, "-std=c11"]
-    macros = ["-DQUIRE_CUDA", "-DQUIRE_PLUGIN"]
-    _, problems = run([*musl, "-Wall", "-Wextra", "-Werror", *macros, "-c", place / "quire.c", "-o", place / "quire.o"])
+    musl = [compiler, *KERNEL]
+    _, problems = run([*musl, *WARNINGS, *CUDA, *PLUGIN, "-c", place / "quire.c", "-o", place / "quire.o"])
     tap.case("musl: quire.c compiles without a warning", problems)
     if problems:
         return
-    _, problems = run([*musl, "-D_GNU_SOURCE", "-DUNIT_IN_ONE_PROCESS", f"-I{root}", f"-I{root}/include",
-                       *unit_sources(root), place / "quire.o", "-o", place / "unit", "-pthread", "-lm"])
-    if not problems:
-        done = subprocess.run([place / "unit"], text=True, capture_output=True)
-        passed = done.stdout.count("\nok ")
-        problems = [line for line in done.stdout.splitlines() if line.startswith("not ok")]
-        problems += [f"{passed} tests passed", done.stdout[-2000:], done.stderr[-2000:]] * (
-            done.returncode != 0 or passed < 1000)
-    tap.case("musl: the unit tests pass", problems)
+    problems = build_unit(root, musl, unit_sources(root), place / "quire.o", place / "unit")
+    tap.case("musl: the unit tests pass", problems or run_unit(place / "unit", 1000))
 
 
 def check_32_bits(tap, place):

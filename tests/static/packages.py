@@ -9,10 +9,9 @@ import pathlib
 import re
 import sys
 
+from symbols import public_functions
 from tap import Tap
 
-DECLARATION = re.compile(r"QUIRE_API\s[^;{]*?\b(quire_\w+)\s*\(", re.S)
-ELSEWHERE = {"nvtx.h", "onnxruntime.h"}  # of adapters, which are libraries of their own
 # adapters that the packages are built without
 ABSENT = {"nvtx.h", "torch_cpu.h"}
 # the packages with the soname, which a new one renames
@@ -31,15 +30,6 @@ class Packages:
         return (self.folder / f"{package}.install").read_text().split()
 
 
-def declared(root):
-    names = set()
-    for header in (root / "include/quire").glob("*.h"):
-        if header.name not in ELSEWHERE:
-            code = re.sub(r"/\*.*?\*/|#define[^\n]*", "", header.read_text(), flags=re.S)
-            names |= set(DECLARATION.findall(code))
-    return names
-
-
 def symbol_problems(packages):
     lines = (packages.folder / "libquire0.symbols").read_text().splitlines()
     if lines[0] != f"libquire.so.{packages.soversion} libquire0 #MINVER#":
@@ -53,7 +43,7 @@ def symbol_problems(packages):
         elif not line.startswith("* "):
             yield f"the line '{line}' is none of a symbol of {nodes}"
     yield from (f"{node} is missing" for node in nodes if listed.pop(node, None) is None)
-    functions = declared(packages.root)
+    functions = public_functions(packages.root)
     yield from (f"{name} is in one of the headers and libquire0.symbols" for name in sorted(functions ^ set(listed)))
     numbers = [tuple(map(int, text.split("."))) for text in (packages.version, *listed.values())]
     if max(numbers) > numbers[0]:

@@ -25,6 +25,11 @@ def numbers(version):
     return [int(number) for number in re.findall(r"[0-9]+", version)]
 
 
+def public_functions(root):
+    """Those of libquire."""
+    return functions(path for path in (root / "include/quire").glob("*.h") if path.name not in ELSEWHERE)
+
+
 def functions(headers):
     declared = set()
     for header in headers:
@@ -36,8 +41,7 @@ def functions(headers):
 def main():
     root, nm, shared, static = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4]
     tap = Tap()
-    headers = (root / "include/quire").glob("*.h")
-    declared = functions(header for header in headers if header.name not in ELSEWHERE)
+    declared = public_functions(root)
     exported = {s for s in symbols(nm, shared, "-D") if not s.startswith("QUIRE_")}
     tap.case("every declared function is in src/quire.map and exported", sorted(declared - exported))
     tap.case("nothing else is exported", sorted(exported - declared))
@@ -56,4 +60,5 @@ def main():
     tap.end()
 
 
-main()
+if __name__ == "__main__":
+    main()
