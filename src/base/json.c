@@ -101,6 +101,15 @@ void qi_write_escaped(qi_writer *writer, const char *text)
     }
 }
 
+void qi_write_label(qi_writer *writer, const char *text)
+{
+    for (uint32_t c; (c = qi_next_code_point(&text)) != 0;) {
+        char bytes[4];
+        bool has_meaning = c == ',' || c == '"' || c == '\r' || c == '\n';
+        qi_write(writer, bytes, qi_put_code_point(has_meaning ? '_' : c, bytes));
+    }
+}
+
 quire_result qi_writer_finish(qi_writer *writer)
 {
     flush(writer);

@@ -18,7 +18,6 @@
 #include "src/base/json.h"
 #include "src/base/process.h"
 #include "src/base/result.h"
-#include "src/base/text.h"
 
 enum { NO_FILE = -1, MAX_PATH = 4096, MAX_STREAMS = 255 };
 
@@ -60,16 +59,6 @@ static uint32_t stream_of(quire_recorder *r, const quire_event *event)
     return i + 1;
 }
 
-/* A label is UTF-8 without comma, quote and line end, which the readers of traces refuse. */
-static void write_label(qi_writer *w, const char *name)
-{
-    for (uint32_t c; (c = qi_next_code_point(&name)) != 0;) {
-        char bytes[4];
-        bool has_meaning = c == ',' || c == '"' || c == '\r' || c == '\n';
-        qi_write(w, bytes, qi_put_code_point(has_meaning ? '_' : c, bytes));
-    }
-}
-
 /* Requires the lock. */
 static void write_allocated(quire_recorder *r, const quire_event *event)
 {
@@ -82,7 +71,7 @@ static void write_allocated(quire_recorder *r, const quire_event *event)
         &r->writer, "alloc,%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu32 ",",
         ++r->last_number, event->requested, event->alignment, r->last_time, stream_of(r, event));
     if (event->name)
-        write_label(&r->writer, event->name);
+        qi_write_label(&r->writer, event->name);
     qi_write_text(&r->writer, "\n");
 }
 

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+/*
+ * source.c - the file that an import reads, and the rows that it writes (see import.h).
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "src/base/text.h"
+#include "src/tool/import/import.h"
+
+/* ---- the file ----------------------------------------------------------------------------- */
+
+void import_begin(import_source *source, FILE *file)
+{
+    source->file = file;
+    source->position = 0;
+    source->line = source->column = 1;
+    source->sentence[0] = '\0';
+    source->length = source->next = 0;
+}
+
+int import_peek(import_source *source)
+{
+    if (source->next == source->length) {
+        source->next = 0;
+        source->length = fread(source->buffer, 1, sizeof source->buffer, source->file);
+    }
+    return source->next < source->length ? source->buffer[source->next] : EOF;
+}
+
+int import_next(import_source *source)
+{
+    int byte = import_peek(source);
+    if (byte == EOF)
+        return EOF;
+    source->next++;
+    source->position++;
+    source->column++;
+    if (byte == '\n') {
+        source->line++;
+        source->column = 1;
+    }
+    return byte;
+}
+
+static void refuse(import_source *source, const char *where, const char *format, va_list args)
+    QUIRE_PRINTF(3, 0);
+
+/* Keeps the first sentence, in printable characters: it may quote the file. */
+static void refuse(import_source *source, const char *where, const char *format, va_list args)
+{
+    if (source->sentence[0])
+        return;
+    size_t length = (size_t)snprintf(source->sentence, sizeof source->sentence, "%s: ", where);
+    vsnprintf(source->sentence + length, sizeof source->sentence - length, format, args);
+    qi_make_printable(source->sentence);
+}
+
+bool import_refuse(import_source *source, const char *format, ...)
+{
+    char where[48];
+    snprintf(where, sizeof where, "%" PRIu64 ":%" PRIu64, source->line, source->column);
+    va_list args;
+    va_start(args, format);
+    refuse(source, where, format, args);
+    va_end(args);
+    return false;
+}
+
+bool import_refuse_byte(import_source *source, const char *format, ...)
+{
+    char where[32];
+    snprintf(where, sizeof where, "byte %" PRIu64, source->position);
+    va_list args;
+    va_start(args, format);
+    refuse(source, where, format, args);
+    va_end(args);
+    return false;
+}
+
+/* ---- the trace ---------------------------------------------------------------------------- */
+
+void import_rows_begin(import_rows *rows, quire_sink sink, void *user)
+{
+    *rows = (import_rows){.allocations = 0};
+    qi_writer_init(&rows->writer, sink, user);
+    qi_write_text(&rows->writer, "op,id,size,alignment,time_ns,stream,label\n");
+}
+
+void import_alloc(import_rows *rows, uint64_t id, uint64_t size, uint64_t alignment,
+                  uint64_t time_ns, uint64_t stream, const char *label)
+{
+    qi_write_format(&rows->writer,
+                    "alloc,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", id, size,
+                    alignment, time_ns, stream);
+    qi_write_label(&rows->writer, label);
+    qi_write_text(&rows->writer, "\n");
+    rows->allocations++;
+}
+
+void import_free(import_rows *rows, uint64_t id, uint64_t time_ns, uint64_t stream)
+{
+    qi_write_format(&rows->writer, "free,%" PRIu64 ",,,%" PRIu64 ",%" PRIu64 ",\n", id, time_ns,
+                    stream);
+    rows->frees++;
+}
