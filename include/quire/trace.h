@@ -2,7 +2,7 @@
 /*
  * quire/trace.h - allocation traces: reads them and replays them on a memory.
  *
- * A trace is CSV text; docs/formats.md describes it:
+ * A trace is CSV text, or what a recorder wrote (quire/record.h); docs/formats.md describes both:
  *
  *     op,id,size,alignment,time_ns,stream,label
  *     alloc,1,4096,256,0,0,weights
@@ -54,15 +54,18 @@ typedef struct quire_trace_info {
     uint64_t left_bytes;  /* their requested bytes */
     uint64_t largest;     /* bytes of the largest alloc */
     uint64_t end_ns;      /* time_ns of the last event */
+    uint64_t cut_bytes;   /* of a recording that ends in an incomplete block: the bytes of it, whose
+                             events are left out; 0 otherwise */
     uint64_t unused[4];
 } quire_trace_info;
 
 /*
- * Parses a whole trace of `size` bytes. `name` is the prefix of error sentences. `text` needs no
- * terminating 0 and is not used after the call. `host_memory` provides the memory of the trace
- * (NULL: malloc and free); the amount depends on the events, the labels and the longest line.
+ * Parses a whole trace of `size` bytes, text or a recording. `name` is the prefix of error
+ * sentences. `text` needs no alignment and no terminating 0, and is not used after the call.
+ * `host_memory` provides the memory of the trace (NULL: malloc and free); the amount depends on the
+ * events, the labels and the longest line.
  * Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY, BAD_FILE with the sentence "NAME:LINE:COLUMN: what
- * is wrong" (for empty text "NAME: ...").
+ * is wrong" (for empty text "NAME: ...", for a recording "NAME: byte N: ...").
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_trace_parse(const char *name, const char *text,
                                                         size_t size,
@@ -80,6 +83,13 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_trace_get_info(const quire_trace *tr
 QUIRE_API QUIRE_MUST_USE quire_result quire_trace_get_event(const quire_trace *trace,
                                                             uint64_t number,
                                                             quire_trace_event *event);
+
+/*
+ * Writes a trace as CSV text, which quire_trace_parse reads back to the same events, with times
+ * since the first one. Errors: INVALID_ARGUMENT, BAD_FILE (the sink returned false).
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_trace_write_csv(const quire_trace *trace,
+                                                            quire_sink sink, void *user);
 
 /* ---- replay --------------------------------------------------------------------------------- */
 

@@ -105,8 +105,7 @@ void qi_write_label(qi_writer *writer, const char *text)
 {
     for (uint32_t c; (c = qi_next_code_point(&text)) != 0;) {
         char bytes[4];
-        bool has_meaning = c == ',' || c == '"' || c == '\r' || c == '\n';
-        qi_write(writer, bytes, qi_put_code_point(has_meaning ? '_' : c, bytes));
+        qi_write(writer, bytes, qi_put_code_point(qi_label_code_point(c), bytes));
     }
 }
 

@@ -33,8 +33,8 @@ void qi_write_format(qi_writer *writer, const char *format, ...) QUIRE_PRINTF(2,
 /* Writes text from outside so that it is safe in XML and HTML elements and attributes. */
 void qi_write_escaped(qi_writer *writer, const char *text);
 
-/* Writes text from outside as a label of a trace (docs/formats.md): UTF-8, and '_' for a comma, a
-   quote or a line end, which the readers of traces refuse. */
+/* Writes text from outside as a label of a trace (docs/formats.md): UTF-8, by
+   qi_label_code_point. */
 void qi_write_label(qi_writer *writer, const char *text);
 
 /* Passes the rest to the sink. Returns BAD_FILE if the sink refused any piece. */

@@ -116,10 +116,11 @@ static int close_and_fail(int file, int error)
     return -1;
 }
 
-/* Without O_NONBLOCK the open of a pipe waits for a reader. Writes wait as usual. */
+/* Without O_NONBLOCK the open of a pipe waits for a reader. Writes wait as usual. Names in a file
+   may be confidential: it belongs to the user. */
 int qi_output_open(const char *path, int flags)
 {
-    int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | flags, 0666);
+    int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | flags, 0600);
     int status = file < 0 ? -1 : fcntl(file, F_GETFL);
     if (status < 0 || !fcntl(file, F_SETFL, status & ~O_NONBLOCK))
         return file;

@@ -22,6 +22,15 @@ uint32_t qi_next_code_point(const char **text);
 /* Writes a code point as UTF-8; returns the number of bytes, 1 to 4. */
 uint32_t qi_put_code_point(uint32_t code_point, char out[4]);
 
+/* Returns a code point for a label of a trace: '_' for a comma, a quote and a line end, which the
+   readers of traces refuse. */
+static inline uint32_t qi_label_code_point(uint32_t code_point)
+{
+    bool has_meaning =
+        code_point == ',' || code_point == '"' || code_point == '\r' || code_point == '\n';
+    return has_meaning ? '_' : code_point;
+}
+
 /*
  * Replaces control characters (C0, DEL and C1) and bytes that are not UTF-8 with '?', in place: a
  * line with a name, a path or another text from outside stays one line, and commands no terminal.

@@ -272,7 +272,13 @@ static int read_trace(replay_setup *p)
         print_problem("%s", quire_last_error());
         return EXIT_FAILED;
     }
-    return quire_trace_get_info(p->trace, &p->info) ? fail_with_last_error() : -1;
+    if (quire_trace_get_info(p->trace, &p->info))
+        return fail_with_last_error();
+    if (p->info.cut_bytes)
+        print_problem("%s: the recording ends in an incomplete block, whose %" PRIu64
+                      " bytes are left out",
+                      p->path, p->info.cut_bytes);
+    return -1;
 }
 
 static uint64_t read_time(void *user)

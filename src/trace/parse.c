@@ -3,40 +3,26 @@
  * parse.c - parses a trace in one pass: converts each line (csv.h) to an event and checks every
  * rule of docs/formats.md.
  *
- * The first error fails the call with NAME:LINE:COLUMN and frees everything. Memory grows with the
- * events read so far, so that a large file that is not a trace needs almost none.
+ * The first error fails the call with NAME:LINE:COLUMN and frees everything.
  */
 #include <inttypes.h>
 #include <string.h>
 
 #include "src/base/bits.h"
 #include "src/base/result.h"
+#include "src/trace/build.h"
 #include "src/trace/csv.h"
-#include "src/base/id_map.h"
-#include "src/trace/trace.h"
+#include "src/trace/recording.h"
 
 enum { OP, ID, SIZE, ALIGNMENT, TIME, STREAM, LABEL };
-enum { FIRST_EVENTS = 64 };
 
-static const char HEADER[] = "op,id,size,alignment,time_ns,stream,label";
+static const char HEADER[] = QI_TRACE_HEADER;
 static const char *const FIELD_NAMES[QI_CSV_FIELDS] = {"op",      "id",     "size", "alignment",
                                                        "time_ns", "stream", "label"};
 
-/* A range number in use, or a free one in the list of reader.free_range. */
-typedef struct range {
-    uint64_t size;
-    uint64_t line;      /* number of the line that allocated it */
-    uint32_t next_free; /* number + 1 of the next free one; 0 ends the list */
-} range;
-
 typedef struct reader {
-    quire_trace *trace;
+    qi_builder builder;
     qi_csv csv;
-    qi_id_map ids; /* of the live ranges */
-    range *ranges;
-    uint64_t range_room;
-    uint32_t free_range; /* number + 1 of the first free range number; 0 means none */
-    uint64_t live_bytes, live_count;
     uint64_t first_time, last_time; /* the time_ns fields of the text */
 } reader;
 
@@ -88,7 +74,7 @@ static quire_result read_time(reader *r, quire_trace_event *event)
     quire_result result = qi_csv_number(&r->csv, TIME, &time);
     if (result)
         return result;
-    if (!r->trace->info.event_count)
+    if (!r->builder.trace->info.event_count)
         r->first_time = time;
     else if (time < r->last_time)
         return qi_csv_refuse(&r->csv, r->csv.fields[TIME],
@@ -142,84 +128,35 @@ static quire_result read_stream_and_label(const reader *r, quire_trace_event *ev
 
 /* ---- ranges ------------------------------------------------------------------------------- */
 
-/* Reuses the number freed last, or adds one, so that numbers stay below the peak of live ranges. */
-static bool take_range(reader *r, uint32_t *number)
-{
-    if (r->free_range) {
-        *number = r->free_range - 1;
-        r->free_range = r->ranges[*number].next_free;
-        return true;
-    }
-    uint64_t room = r->range_room;
-    if (r->trace->range_count == room) {
-        uint64_t more = room ? room * 2 : 64;
-        range *ranges = qi_host_resize(&r->trace->host, r->ranges, room, more, sizeof *ranges);
-        if (!ranges)
-            return false;
-        r->ranges = ranges;
-        r->range_room = more;
-    }
-    *number = r->trace->range_count++;
-    return true;
-}
-
-/* peak_event is the first event that reaches the peak; equal peaks later do not replace it. */
-static void raise_peak(reader *r)
-{
-    quire_trace_info *info = &r->trace->info;
-    if (r->live_bytes > info->peak_bytes) {
-        info->peak_bytes = r->live_bytes;
-        info->peak_event = info->event_count;
-    }
-    info->peak_ranges = r->live_count > info->peak_ranges ? r->live_count : info->peak_ranges;
-}
-
 /* Registers a new live range. The sum of live bytes must fit 64 bits, so that peaks are exact. */
 static quire_result add_alloc(reader *r, quire_trace_event *event)
 {
-    const uint32_t *live = qi_id_map_find(&r->ids, event->id);
-    quire_trace_info *info = &r->trace->info;
-    if (live)
+    uint32_t number = 0;
+    switch (qi_build_alloc(&r->builder, event, r->csv.line)) {
+    case QI_BUILD_IS_LIVE:
         return qi_csv_refuse(&r->csv, r->csv.fields[ID],
                              "id %" PRIu64 " is already live since line %" PRIu64, event->id,
-                             r->ranges[*live].line);
-    if (qi_add_overflows(r->live_bytes, event->size, &r->live_bytes))
+                             qi_build_find(&r->builder, event->id, &number)->place);
+    case QI_BUILD_OVERFLOW:
         return qi_csv_refuse(&r->csv, r->csv.fields[SIZE],
                              "with %" PRIu64 " more byte%s the live bytes do not fit 64 bits",
                              event->size, qi_plural(event->size));
-    if (!take_range(r, &event->range) ||
-        !qi_id_map_add(&r->ids, &r->trace->host, event->id, event->range))
+    case QI_BUILD_NO_MEMORY:
         return qi_csv_no_memory(&r->csv);
-    r->ranges[event->range] = (range){.size = event->size, .line = r->csv.line};
-    r->live_count++;
-    info->alloc_count++;
-    info->largest = event->size > info->largest ? event->size : info->largest;
-    raise_peak(r);
+    case QI_BUILD_DONE:
+        break;
+    }
     return QUIRE_SUCCESS;
 }
 
-/* Sets event->range, or fails if the id is not live. */
-static quire_result find_live(const reader *r, quire_trace_event *event)
+/* Sets event->range, or fails if the id is not live. A free ends the range. */
+static quire_result find_live(reader *r, quire_trace_event *event)
 {
-    const uint32_t *live = qi_id_map_find(&r->ids, event->id);
-    if (!live)
+    bool is_live = event->op == QUIRE_TRACE_FREE
+                       ? qi_build_free(&r->builder, event)
+                       : qi_build_find(&r->builder, event->id, &event->range) != NULL;
+    if (!is_live)
         return qi_csv_refuse(&r->csv, r->csv.fields[ID], "id %" PRIu64 " is not live", event->id);
-    event->range = *live;
-    return QUIRE_SUCCESS;
-}
-
-/* Ends a live range and puts its number into the free list. */
-static quire_result add_free(reader *r, quire_trace_event *event)
-{
-    quire_result result = find_live(r, event);
-    if (result)
-        return result;
-    qi_id_map_remove(&r->ids, event->id);
-    r->live_bytes -= r->ranges[event->range].size;
-    r->live_count--;
-    r->ranges[event->range].next_free = r->free_range;
-    r->free_range = event->range + 1;
-    r->trace->info.free_count++;
     return QUIRE_SUCCESS;
 }
 
@@ -236,7 +173,6 @@ static quire_result read_frame(reader *r, quire_trace_event *event)
         result = read_stream(r, event);
     if (!result)
         result = expect_empty(r, LABEL);
-    r->trace->info.frame_count++;
     return result;
 }
 
@@ -256,38 +192,7 @@ static quire_result read_range_event(reader *r, quire_trace_event *event)
         result = read_stream_and_label(r, event);
     if (result)
         return result;
-    if (event->op == QUIRE_TRACE_ALLOC)
-        return add_alloc(r, event);
-    if (event->op == QUIRE_TRACE_FREE)
-        return add_free(r, event);
-    r->trace->info.use_count++;
-    return find_live(r, event);
-}
-
-/* Makes room for one more event, by doubling. Returns false if host memory is exhausted. */
-static bool make_room(quire_trace *trace)
-{
-    if (trace->info.event_count < trace->event_room)
-        return true;
-    uint64_t room = trace->event_room ? trace->event_room * 2 : FIRST_EVENTS;
-    quire_trace_event *events =
-        qi_host_resize(&trace->host, trace->events, trace->event_room, room, sizeof *events);
-    if (!events)
-        return false;
-    trace->events = events;
-    trace->event_room = room;
-    return true;
-}
-
-/* Appends the event with a copy of its label; the original is in the copy of the line. */
-static quire_result keep_event(reader *r, quire_trace_event *event)
-{
-    quire_trace *trace = r->trace;
-    event->label = qi_labels_add(&trace->labels, &trace->host, event->label);
-    if (!event->label || !make_room(trace))
-        return qi_csv_no_memory(&r->csv);
-    trace->events[trace->info.event_count++] = *event;
-    return QUIRE_SUCCESS;
+    return event->op == QUIRE_TRACE_ALLOC ? add_alloc(r, event) : find_live(r, event);
 }
 
 static quire_result read_event(reader *r)
@@ -302,21 +207,23 @@ static quire_result read_event(reader *r)
     if (!result)
         result =
             event.op == QUIRE_TRACE_FRAME ? read_frame(r, &event) : read_range_event(r, &event);
-    return result ? result : keep_event(r, &event);
+    if (!result && !qi_build_keep(&r->builder, &event))
+        result = qi_csv_no_memory(&r->csv);
+    return result;
 }
 
-/* Frees the reader's tables on success and on failure. The caller destroys the trace on failure. */
-static quire_result read_all(reader *r)
+/* The caller destroys the trace on failure. */
+static quire_result read_text(quire_trace *trace, const char *name, const char *text, size_t size)
 {
-    quire_result result = read_header(r);
-    while (!result && r->csv.at < r->csv.end)
-        result = read_event(r);
-    r->trace->info.left_count = r->live_count;
-    r->trace->info.left_bytes = r->live_bytes;
-    r->trace->info.end_ns = r->last_time - r->first_time;
-    qi_id_map_finish(&r->ids, &r->trace->host);
-    qi_host_release(&r->trace->host, r->ranges, r->range_room, sizeof *r->ranges);
-    qi_csv_finish(&r->csv);
+    reader r = {.builder = {.trace = trace}};
+    r.csv = (qi_csv){.name = name, .names = FIELD_NAMES, .host = &trace->host};
+    r.csv.at = text;
+    r.csv.end = text + size;
+    quire_result result = read_header(&r);
+    while (!result && r.csv.at < r.csv.end)
+        result = read_event(&r);
+    qi_build_finish(&r.builder);
+    qi_csv_finish(&r.csv);
     return result;
 }
 
@@ -350,11 +257,8 @@ quire_result quire_trace_parse(const char *name, const char *text, size_t size,
     quire_trace *trace = make(host_memory, &result);
     if (!trace)
         return result;
-    reader r = {.trace = trace};
-    r.csv = (qi_csv){.name = name, .names = FIELD_NAMES, .host = &trace->host};
-    r.csv.at = text;
-    r.csv.end = text + size;
-    result = read_all(&r);
+    result = qi_is_recording(text, size) ? qi_recording_read(trace, name, text, size)
+                                         : read_text(trace, name, text, size);
     if (result)
         quire_trace_destroy(&trace);
     *out = trace;

@@ -309,6 +309,12 @@ static void parsing(void)
     HARMLESS(&b, quire_trace_destroy(&trace));
 }
 
+static bool refuse_text(void *user, const char *text, size_t size)
+{
+    (void)user, (void)text, (void)size;
+    return false;
+}
+
 static void playing(quire_trace *trace)
 {
     quire_trace_info info;
@@ -320,6 +326,9 @@ static void playing(quire_trace *trace)
     REFUSE(INVALID, quire_trace_get_event(trace, 0, NULL));
     REFUSE_OUT(OUTSIDE, event, quire_trace_get_event(trace, 1, &event));
     REFUSE_OUT(OUTSIDE, event, quire_trace_get_event(trace, UINT64_MAX, &event));
+    REFUSE(INVALID, quire_trace_write_csv(NULL, refuse_text, NULL));
+    REFUSE(INVALID, quire_trace_write_csv(trace, NULL, NULL));
+    REFUSE(BAD_FILE, quire_trace_write_csv(trace, refuse_text, NULL));
     REFUSE_OUT(INVALID, report, quire_trace_replay(NULL, b.memory, NULL, &report));
     REFUSE_OUT(INVALID, report, quire_trace_replay(trace, NULL, NULL, &report));
     REFUSE(INVALID, quire_trace_replay(trace, b.memory, NULL, NULL));

@@ -6,10 +6,12 @@ usage: traces.py PATH_TO_QUIRE SOURCE_ROOT
 """
 
 import itertools
+import json
 import os
 import re
 import resource
 import statistics
+import struct
 
 from tool_run import HEADER, MIB, ROOT, TRACES, Figures, Skipped, here, result, run, run_all, without_times, write
 
@@ -162,6 +164,41 @@ def case_late_start():
         done = run("replay", path)
         if done.code != 1 or not done.err.startswith(f"{path}:{place}: "):
             yield f"{text!r}: exit {done.code}, {done.err}"
+
+
+# ---- recordings ---------------------------------------------------------------------------------
+
+
+def block(*records, end=2000):
+    content = b"".join(records)
+    return struct.pack("<8sIIQQQ24x", b"\x89quire1\n", 0x01020304, 64 + len(content), 1000, end, 100) + content
+
+
+def record(number, ticks, kind, alignment=0):
+    return struct.pack("<QIHBB", number, ticks, 0, alignment, kind)
+
+
+def case_recordings():
+    """A recording is replayed as the same trace of text; an incomplete block at its end is left out."""
+    name = record(3, 0, 4) + b"abc".ljust(16, b"\0")
+    alloc = record(77, 10, 1, alignment=8) + struct.pack("<QII", 4096, 64, 0)
+    whole = block(name, alloc, record(0, 20, 3), record(77, 100, 2))
+    text = write("text.csv", HEADER + "alloc,1,4096,256,0,0,abc\nframe,,,,100,0,\nfree,1,,,900,0,\n")
+    path = here() / "program.trace"
+    path.write_bytes(whole)
+    expected = without_times(result("replay", text), "trace")
+    if without_times(result("replay", path), "trace") != expected:
+        yield "a recording and its text differ"
+    path.write_bytes(whole + whole[:70])
+    done = run("replay", path, "--json")
+    if done.code or done.err.strip() != f"{path}: the recording ends in an incomplete block, whose 70 bytes are left out":
+        yield f"exit {done.code}, {done.err}"
+    if without_times(json.loads(done.out), "trace") != expected:
+        yield "an incomplete block changes the result"
+    path.write_bytes(whole + whole)
+    done = run("replay", path)
+    if done.code != 1 or not done.err.startswith(f"{path}: byte {len(whole)}: the time of the block"):
+        yield f"exit {done.code}, {done.err}"
 
 
 # ---- memory -------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
- * recorder.c - one lock puts the events of all threads into the order of the rows, and a map has
- * the numbers of the live allocations (see recorder.h; docs/formats.md has the format).
+ * recorder.c - one lock puts the events of all threads into the order of the records (see
+ * recorder.h; docs/formats.md has the format).
  */
 #include "src/core/record/recorder.h"
 
@@ -14,89 +14,45 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/base/id_map.h"
-#include "src/base/json.h"
 #include "src/base/process.h"
 #include "src/base/result.h"
+#include "src/core/record/blocks.h"
 
-enum { NO_FILE = -1, MAX_PATH = 4096, MAX_STREAMS = 255 };
+enum { MAX_PATH = 4096, MAX_STREAMS = 255 };
 
 struct quire_recorder {
-    qi_watcher watcher; /* the first member: qi_event_report passes a pointer to it */
+    qi_watcher watcher; /* the first member: a watcher's functions get a pointer to it */
     quire_device *device;
     qi_lock lock; /* protects the fields below */
-    qi_writer writer;
-    int file;            /* NO_FILE: the caller's sink */
-    int error;           /* errno of the first failed write */
-    quire_result result; /* the first failure: nothing is written after it */
-    qi_id_map numbers;   /* of live allocations, by their handles */
-    uint32_t last_number;
-    uint64_t last_time;
+    qi_blocks blocks;
     const quire_stream *streams[MAX_STREAMS]; /* their numbers are their places, from 1 */
 };
 
-/* ---- rows --------------------------------------------------------------------------------- */
+/* ---- records ------------------------------------------------------------------------------ */
 
-/* Requires the lock. The sink of a file. */
-static bool write_file(void *user, const char *text, size_t size)
+/* Requires the lock. Returns the number of a stream. Streams that find no place share the number
+   after the last. */
+static uint16_t stream_of(quire_recorder *r, const quire_stream *stream)
 {
-    quire_recorder *r = user;
-    r->error = qi_output_write(r->file, text, size);
-    return !r->error;
-}
-
-/* Requires the lock. Returns the number of a stream; 0: no stream. Streams that find no place share
-   the number after the last, because a free allocates no host memory. */
-static uint32_t stream_of(quire_recorder *r, const quire_event *event)
-{
-    uint32_t i = 0;
-    if (!event->stream)
-        return 0;
-    while (i < MAX_STREAMS && r->streams[i] && r->streams[i] != event->stream)
+    uint16_t i = 0;
+    while (i < MAX_STREAMS && r->streams[i] && r->streams[i] != stream)
         i++;
     if (i < MAX_STREAMS)
-        r->streams[i] = event->stream;
+        r->streams[i] = stream;
     return i + 1;
 }
 
-/* Requires the lock. */
-static void write_allocated(quire_recorder *r, const quire_event *event)
-{
-    if (r->last_number == UINT32_MAX ||
-        !qi_id_map_add(&r->numbers, &r->device->host, event->allocation.id, r->last_number + 1)) {
-        r->result = QUIRE_ERROR_OUT_OF_HOST_MEMORY;
-        return;
-    }
-    qi_write_format(
-        &r->writer, "alloc,%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu32 ",",
-        ++r->last_number, event->requested, event->alignment, r->last_time, stream_of(r, event));
-    if (event->name)
-        qi_write_label(&r->writer, event->name);
-    qi_write_text(&r->writer, "\n");
-}
-
-/* Requires the lock. Writes nothing for what was allocated before the recording. */
-static void write_freed(quire_recorder *r, const quire_event *event)
-{
-    const uint32_t *number = qi_id_map_find(&r->numbers, event->allocation.id);
-    if (!number)
-        return;
-    qi_write_format(&r->writer, "free,%" PRIu32 ",,,%" PRIu64 ",%" PRIu32 ",\n", *number,
-                    r->last_time, stream_of(r, event));
-    qi_id_map_remove(&r->numbers, event->allocation.id);
-}
-
-/* The times of rows do not fall, although threads report events later than they happened. */
-static void record(qi_watcher *watcher, const quire_event *event)
+static void record(qi_watcher *watcher, const qi_watched_event *event)
 {
     quire_recorder *r = (quire_recorder *)watcher;
     qi_lock_acquire(&r->lock);
-    if (qi_atomic_load_u32(&watcher->is_on) && !r->result) {
-        r->last_time = event->time_ns > r->last_time ? event->time_ns : r->last_time;
+    if (qi_atomic_load_u32(&watcher->is_on)) {
+        uint16_t stream = event->stream ? stream_of(r, event->stream) : 0;
         if (event->kind == QUIRE_EVENT_ALLOCATED)
-            write_allocated(r, event);
+            qi_blocks_alloc(&r->blocks, event->allocation, event->requested, event->alignment,
+                            stream, event->name);
         else
-            write_freed(r, event);
+            qi_blocks_free(&r->blocks, event->allocation, stream);
     }
     qi_lock_release(&r->lock);
 }
@@ -104,8 +60,8 @@ static void record(qi_watcher *watcher, const quire_event *event)
 void qi_recorder_frame(quire_recorder *r)
 {
     qi_lock_acquire(&r->lock);
-    if (qi_atomic_load_u32(&r->watcher.is_on) && !r->result)
-        qi_write_format(&r->writer, "frame,,,,%" PRIu64 ",0,\n", r->last_time);
+    if (qi_atomic_load_u32(&r->watcher.is_on))
+        qi_blocks_frame(&r->blocks);
     qi_lock_release(&r->lock);
 }
 
@@ -123,13 +79,13 @@ QUIRE_PRINTF(2, 3) static quire_result fail_file(int error, const char *format, 
 /* Requires the lock. Writes what is left, and says what has failed so far. */
 static quire_result write_rest(quire_recorder *r)
 {
-    quire_result written = qi_writer_finish(&r->writer);
-    if (r->error)
-        return fail_file(r->error, "the trace cannot be written: %s", strerror(r->error));
-    if (written)
-        return qi_fail(QUIRE_ERROR_BAD_FILE, "the sink of the trace refused a piece");
-    return r->result ? qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a recording")
-                     : QUIRE_SUCCESS;
+    qi_blocks_flush(&r->blocks);
+    if (!r->blocks.failed)
+        return QUIRE_SUCCESS;
+    if (r->blocks.error)
+        return fail_file(r->blocks.error, "the trace cannot be written: %s",
+                         strerror(r->blocks.error));
+    return qi_fail(QUIRE_ERROR_BAD_FILE, "the sink of the trace refused a piece");
 }
 
 quire_result qi_recorder_flush(quire_recorder *r)
@@ -148,9 +104,10 @@ static quire_result finish(quire_recorder *r)
 {
     quire_result result = write_rest(r);
     qi_atomic_store_release_u32(&r->watcher.is_on, 0);
-    if (r->file != NO_FILE && close(r->file) && !result)
+    const int file = r->blocks.output.file;
+    if (file != QI_NO_FILE && close(file) && !result)
         result = fail_file(errno, "the trace cannot be written: %s", strerror(errno));
-    qi_id_map_finish(&r->numbers, &r->device->host);
+    qi_blocks_release(&r->blocks, &r->device->host);
     return result;
 }
 
@@ -165,8 +122,17 @@ quire_result qi_recorder_stop(quire_recorder *r)
     return result;
 }
 
+/* Not for a recorder that threads can still report to. */
+static void release(quire_recorder *r)
+{
+    qi_host *host = &r->device->host;
+    if (r->blocks.bytes)
+        qi_blocks_release(&r->blocks, host);
+    qi_host_release(host, r, 1, sizeof *r);
+}
+
 /* A forked child must not write to the file of its parent. Its lock may belong to a thread that it
-   does not have, and the maps may be incomplete: they are lost. */
+   does not have. */
 static void end(qi_watcher *watcher, bool is_child)
 {
     quire_recorder *r = (quire_recorder *)watcher;
@@ -174,16 +140,15 @@ static void end(qi_watcher *watcher, bool is_child)
     bool is_on = qi_atomic_load_u32(&watcher->is_on);
     if (is_child) {
         qi_lock_init(&r->lock, "recorder", QI_RANK_RECORDER);
-        r->numbers = (qi_id_map){0};
         qi_atomic_store_release_u32(&watcher->is_on, 0);
-        if (is_on && r->file != NO_FILE)
-            close(r->file);
+        if (is_on && r->blocks.output.file != QI_NO_FILE)
+            close(r->blocks.output.file);
         return;
     }
     if (is_on && finish(r))
         qi_log(&device->log, QUIRE_LOG_WARNING, "device '%s': %s", device->info.name,
                qi_error_sentence());
-    qi_host_release(&device->host, r, 1, sizeof *r);
+    release(r);
 }
 
 /* ---- the start ---------------------------------------------------------------------------- */
@@ -197,7 +162,7 @@ static quire_recorder *find_ended(const quire_device *device, const quire_memory
     return (quire_recorder *)w;
 }
 
-static quire_recorder *make(quire_device *device)
+static quire_recorder *make(quire_device *device, uint32_t block_count)
 {
     quire_recorder *r = qi_host_allocate(&device->host, 1, sizeof *r);
     if (!r)
@@ -205,44 +170,60 @@ static quire_recorder *make(quire_device *device)
     r->watcher = (qi_watcher){.event = record, .end = end};
     r->device = device;
     qi_lock_init(&r->lock, "recorder", QI_RANK_RECORDER);
-    return r;
+    if (qi_blocks_make(&r->blocks, &device->host, block_count))
+        return r;
+    qi_host_release(&device->host, r, 1, sizeof *r);
+    return NULL;
 }
 
-/* Requires the recorder's lock. `file` is NO_FILE, or becomes the recorder's. */
-static void begin(quire_recorder *r, const quire_record_options *options, int file)
+/* Requires the lock of the used one. `made` gets the blocks that it has, in a fork for example. */
+static void exchange_blocks(quire_recorder *used, quire_recorder *made)
 {
-    r->file = file;
-    r->error = 0;
-    r->result = QUIRE_SUCCESS;
-    r->last_number = 0;
-    r->last_time = 0;
+    unsigned char *bytes = used->blocks.bytes;
+    uint32_t count = used->blocks.count;
+    used->blocks.bytes = made->blocks.bytes;
+    used->blocks.count = made->blocks.count;
+    made->blocks.bytes = bytes;
+    made->blocks.count = count;
+}
+
+/* Requires the recorder's lock. The file of `output` becomes the recorder's. */
+static void begin(quire_recorder *r, qi_blocks_output output)
+{
     memset(r->streams, 0, sizeof r->streams);
-    if (file == NO_FILE)
-        qi_writer_init(&r->writer, options->sink, options->user);
-    else
-        qi_writer_init(&r->writer, write_file, r);
-    qi_write_text(&r->writer, "op,id,size,alignment,time_ns,stream,label\n");
+    qi_blocks_begin(&r->blocks, output);
     qi_atomic_store_release_u32(&r->watcher.is_on, 1);
+}
+
+/* The blocks of a ring, or 1. */
+static uint32_t block_count_of(const quire_record_options *options)
+{
+    if (!options->ring_bytes)
+        return 1;
+    uint64_t count = options->ring_bytes / QI_RECORDING_BLOCK;
+    return count < 2 ? 2 : count > UINT16_MAX ? UINT16_MAX : (uint32_t)count;
 }
 
 static quire_result start(const quire_record_options *options, int file, quire_recorder **recorder)
 {
     quire_memory *memory = options->memory;
     quire_device *device = memory ? memory->device : options->device;
-    quire_recorder *r = make(device);
-    if (!r)
+    quire_recorder *made = make(device, block_count_of(options));
+    if (!made)
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a recorder");
     qi_lock_acquire(&device->lock);
     quire_recorder *ended = find_ended(device, memory);
-    quire_recorder *used = ended ? ended : r;
+    quire_recorder *used = ended ? ended : made;
     qi_lock_acquire(&used->lock);
-    begin(used, options, file);
+    if (ended)
+        exchange_blocks(ended, made);
+    begin(used, (qi_blocks_output){file, options->sink, options->user});
     qi_lock_release(&used->lock);
     if (!ended)
-        qi_event_add_watcher(device, memory, &r->watcher);
+        qi_event_add_watcher(device, memory, &made->watcher);
     qi_lock_release(&device->lock);
     if (ended)
-        qi_host_release(&device->host, r, 1, sizeof *r);
+        release(made);
     qi_event_refresh_all(device);
     *recorder = used;
     return QUIRE_SUCCESS;
@@ -256,13 +237,13 @@ static quire_result refuse_file(const char *path)
 
 quire_result qi_recorder_start(const quire_record_options *options, quire_recorder **recorder)
 {
-    int file = NO_FILE;
+    int file = QI_NO_FILE;
     if (options->path)
         file = qi_output_open(options->path, O_TRUNC);
-    if (options->path && file == NO_FILE)
+    if (options->path && file == QI_NO_FILE)
         return refuse_file(options->path);
     quire_result result = start(options, file, recorder);
-    if (result && file != NO_FILE)
+    if (result && file != QI_NO_FILE)
         close(file);
     return result;
 }
@@ -278,7 +259,7 @@ static int open_own(const char *name, uint32_t number, char path[MAX_PATH])
     if (snprintf(path, MAX_PATH, "%s%s", name, suffix) < MAX_PATH)
         return qi_output_open_own(path, MAX_PATH, number > 1 ? O_NOFOLLOW : 0);
     errno = ENAMETOOLONG;
-    return NO_FILE;
+    return QI_NO_FILE;
 }
 
 void qi_recorder_start_by_environment(quire_device *device)
@@ -293,11 +274,11 @@ void qi_recorder_start_by_environment(quire_device *device)
     qi_error_save(&error);
     int file = open_own(name, qi_atomic_add_u32(&devices, 1) + 1, path);
     quire_result result = QUIRE_SUCCESS;
-    if (file == NO_FILE || (ftruncate(file, 0) && errno != EINVAL)) /* a pipe has no length */
+    if (file == QI_NO_FILE || (ftruncate(file, 0) && errno != EINVAL)) /* a pipe has no length */
         result = refuse_file(path);
     if (!result)
         result = start(&(quire_record_options){.device = device}, file, &recorder);
-    if (result && file != NO_FILE)
+    if (result && file != QI_NO_FILE)
         close(file);
     if (result)
         qi_log(&device->log, QUIRE_LOG_WARNING, "QUIRE_TRACE: %s", qi_error_sentence());

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
- * recorder.h - a watcher that writes the events of a memory or device as a trace.
+ * recorder.h - a watcher that writes the events of a memory or device as a recording.
  *
- * The recorder's lock orders the rows: a thread reports a free before it returns the range, and an
- * allocation after it took the range. The recorder belongs to its memory or device, because threads
- * can still report to it after its end; the next recording uses it again.
+ * The recorder's lock orders the records: a thread reports a free before it returns the range, and
+ * an allocation after it took the range. The recorder belongs to its memory or device, because
+ * threads can still report to it after its end; the next recording uses it again.
  */
 #ifndef QUIRE_SRC_CORE_RECORD_RECORDER_H
 #define QUIRE_SRC_CORE_RECORD_RECORDER_H

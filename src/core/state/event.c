@@ -62,11 +62,9 @@ void qi_event_refresh_all(quire_device *device)
     qi_lock_release(&device->lock);
 }
 
-static void call_watchers(const quire_memory *memory, const quire_event *event)
+static void call_watchers(const quire_memory *memory, const qi_watched_event *event)
 {
     const quire_device *device = memory->device;
-    if (!(event->kind & QI_WATCHED))
-        return;
     for (qi_watcher *w = qi_event_watchers(device, memory); w; w = w->next)
         w->event(w, event);
     for (qi_watcher *w = qi_event_watchers(device, NULL); w; w = w->next)
@@ -84,7 +82,6 @@ void qi_event_report(quire_memory *memory, quire_event *event)
     qi_error_save(&error);
     event->number = qi_atomic_add_u64(&device->events, 1) + 1;
     event->time_ns = qi_clock();
-    call_watchers(memory, event);
     for (int i = 0; i < 2; i++)
         if (hooks[i]->kinds & event->kind)
             hooks[i]->event(hooks[i]->user, memory, event);
@@ -94,19 +91,31 @@ void qi_event_report(quire_memory *memory, quire_event *event)
 void qi_event_report_slot(quire_memory *memory, quire_event_kinds kind, uint32_t slot,
                           uint64_t alignment, quire_stream *stream)
 {
+    qi_transit_assert_none();
     /* the slot is PRIVATE, so that its generation and its record do not change */
     const qi_slot *record = qi_memory_slot(memory, slot);
     uint32_t generation =
         qi_slot_generation(qi_atomic_load_u64(qi_slot_state(&memory->slots, slot)));
+    const qi_watched_event watched = {
+        .kind = kind,
+        .allocation = qi_handle(memory->slots.tag, generation, slot),
+        .requested = record->requested,
+        .alignment = kind == QUIRE_EVENT_FREED ? 0 : alignment + !alignment,
+        .name = record->meta ? record->meta->name : NULL,
+        .stream = stream,
+    };
+    call_watchers(memory, &watched);
+    if (!((memory->hook.kinds | memory->device->hook.kinds) & kind))
+        return;
     qi_event_report(memory, &(quire_event){
                                 .kind = kind,
                                 .page = record->tally->page->number,
                                 .offset = record->offset,
                                 .size = record->size,
-                                .requested = record->requested,
-                                .allocation = {qi_handle(memory->slots.tag, generation, slot)},
-                                .name = record->meta ? record->meta->name : NULL,
-                                .alignment = kind == QUIRE_EVENT_FREED ? 0 : alignment + !alignment,
+                                .requested = watched.requested,
+                                .allocation = {watched.allocation},
+                                .name = watched.name,
+                                .alignment = watched.alignment,
                                 .stream = stream,
                             });
 }

@@ -18,11 +18,22 @@
 /* The events that watchers get. */
 #define QI_WATCHED (QUIRE_EVENT_ALLOCATED | QUIRE_EVENT_FREED)
 
+/* What a watcher gets of them. The fields are those of quire_event. */
+typedef struct qi_watched_event {
+    quire_event_kinds kind;
+    uint64_t allocation;
+    uint64_t requested;
+    uint64_t alignment;
+    const char *name;
+    const quire_stream *stream;
+} qi_watched_event;
+
 /* What records the allocations of a memory or device (record/recorder.h). */
 typedef struct qi_watcher {
     struct qi_watcher *next; /* of the same memory or device; constant once it is in the list */
     qi_atomic_u32 is_on;
-    void (*event)(struct qi_watcher *watcher, const quire_event *event);
+    /* Leaves the thread's last error as it is. */
+    void (*event)(struct qi_watcher *watcher, const qi_watched_event *event);
     /* The memory or device is released, and the watcher with it; or this is the child of a fork, in
        which the watcher stays, switched off. No other thread exists or uses it. */
     void (*end)(struct qi_watcher *watcher, bool is_child);
@@ -43,7 +54,7 @@ void qi_event_end_watchers(quire_device *device, quire_memory *memory, bool is_c
 void qi_event_refresh(quire_memory *memory);
 void qi_event_refresh_all(quire_device *device);
 
-/* Calls the hooks and watchers. Sets number and time. The thread's last error stays. */
+/* Calls the hooks. Sets number and time. The thread's last error stays. */
 void qi_event_report(quire_memory *memory, quire_event *event);
 
 static inline bool qi_event_is_wanted(const quire_memory *memory, quire_event_kinds kind)
@@ -52,9 +63,9 @@ static inline bool qi_event_is_wanted(const quire_memory *memory, quire_event_ki
 }
 
 /*
- * Reports an event of a PRIVATE slot: it has a range and is not published yet, or a free has
- * claimed it and not returned it yet. `alignment` is that of a request. `stream` orders it, or is
- * NULL.
+ * Calls the watchers and the hooks for an event of a PRIVATE slot: it has a range and is not
+ * published yet, or a free has claimed it and not returned it yet. `alignment` is that of a
+ * request. `stream` orders it, or is NULL.
  */
 void qi_event_report_slot(quire_memory *memory, quire_event_kinds kind, uint32_t slot,
                           uint64_t alignment, quire_stream *stream);

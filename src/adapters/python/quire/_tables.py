@@ -240,7 +240,7 @@ quire_sink = CFUNCTYPE(c_bool, c_void_p, c_void_p, c_size_t)
 class quire_record_options(Structure):
     _fields_: ClassVar[Fields] = [
         ("memory", c_void_p), ("device", c_void_p), ("path", c_char_p), ("sink", quire_sink), ("user", c_void_p),
-        ("unused", c_uint64 * 4)]
+        ("ring_bytes", c_uint64), ("unused", c_uint64 * 4)]
 
 
 quire_host_memory_allocate = CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_size_t)
@@ -259,7 +259,7 @@ class quire_trace_info(Structure):
         ("event_count", c_uint64), ("alloc_count", c_uint64), ("free_count", c_uint64), ("use_count", c_uint64),
         ("frame_count", c_uint64), ("peak_bytes", c_uint64), ("peak_event", c_uint64), ("peak_ranges", c_uint64),
         ("left_count", c_uint64), ("left_bytes", c_uint64), ("largest", c_uint64), ("end_ns", c_uint64),
-        ("unused", c_uint64 * 4)]
+        ("cut_bytes", c_uint64), ("unused", c_uint64 * 4)]
 
 
 quire_replay_options_progress = CFUNCTYPE(c_bool, c_void_p, c_uint64, c_uint64)
@@ -482,6 +482,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "quire_trace_parse": (c_int, [c_char_p, c_char_p, c_size_t, POINTER(quire_host_memory), POINTER(c_void_p)]),
     "quire_trace_destroy": (None, [POINTER(c_void_p)]),
     "quire_trace_get_info": (c_int, [c_void_p, POINTER(quire_trace_info)]),
+    "quire_trace_write_csv": (c_int, [c_void_p, quire_sink, c_void_p]),
     "quire_trace_replay": (c_int, [c_void_p, c_void_p, POINTER(quire_replay_options), POINTER(quire_replay_report)]),
     "quire_plan": (c_int, [
         POINTER(quire_plan_problem), POINTER(quire_plan_options), POINTER(quire_plan_place),

@@ -26,13 +26,14 @@ from . import _owner
 from . import _tables as tables
 from ._arguments import instance, must_be, number, text
 from ._native import lib
-from ._records import converted, read
+from ._records import converted, read, written
 from .device import Device
 from .errors import StaleHandleError, check
 from .insight import Fragmentation
 from .memory import Memory
 
-_HEADER = "op,id,size,alignment,time_ns,stream,label"
+
+_NOTHING = "op,id,size,alignment,time_ns,stream,label\n"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +52,7 @@ class TraceInfo:
     left_bytes: int
     largest: int
     end_ns: int
+    cut_bytes: int  #: of a recording that ends in an incomplete block: the bytes that were left out
 
 
 def _fragmentation(struct: tables.quire_fragmentation) -> Fragmentation:
@@ -82,12 +84,17 @@ class ReplayReport:
 
 
 class Trace(_owner.Unique):
-    """A parsed trace. Raises BadFileError with line and column for a text that is no trace."""
+    """A parsed trace, from text or from the bytes of a recording.
+
+    Raises BadFileError with the position of the mistake for anything else.
+    """
 
     __slots__ = ("_owner", "__weakref__")
 
-    def __init__(self, content: str, name: str = "trace") -> None:
-        data = instance("content", content, str).encode("utf-8")
+    def __init__(self, content: Union[str, bytes], name: str = "trace") -> None:
+        if not isinstance(content, (str, bytes)):
+            raise must_be("content", "a str or bytes", content)
+        data = content.encode("utf-8") if isinstance(content, str) else content
         self._owner = _owner.Owner(self, "trace", lib.quire_trace_destroy)
         check(lib.quire_trace_parse(text("name", name), data, len(data), None, ctypes.byref(self._owner.native)))
 
@@ -97,6 +104,10 @@ class Trace(_owner.Unique):
         info = tables.quire_trace_info()
         self._owner.call(lib.quire_trace_get_info, ctypes.byref(info))
         return read(TraceInfo, info)
+
+    def text(self) -> str:
+        """The trace as text, with times since its first event."""
+        return written(self._owner, lib.quire_trace_write_csv)
 
     def replay(self, memory: Memory, *, event_count: int = 0, keep: bool = False, name: bool = False) -> ReplayReport:
         """Replay the trace on a memory, which should be new, because the report has statistics of the memory.
@@ -113,29 +124,33 @@ class Trace(_owner.Unique):
 
 
 def read_trace(path: "Union[str, os.PathLike[str]]") -> Trace:
-    """Read a trace from a file."""
-    with open(path, encoding="utf-8", newline="") as file:
+    """Read a trace or a recording from a file."""
+    with open(path, "rb") as file:
         return Trace(file.read(), os.fspath(path))
 
 
-def record(what: Union[Memory, Device], path: "Optional[Union[str, os.PathLike[str]]]" = None) -> "Recorder":
+def record(what: Union[Memory, Device], path: "Optional[Union[str, os.PathLike[str]]]" = None, *,
+           ring_bytes: int = 0) -> "Recorder":
     """Return a ``with`` block that records what is allocated and freed in a memory, or in all memories of a device.
 
-    The trace is written to the path, or without one to a temporary file, which is deleted at the end of the block.
+    The recording is written to the path, or without one to a temporary file, which is deleted at the end of the block.
+    With `ring_bytes` only the last events are kept, in so much memory, until the recorder is asked for them.
     What other code allocates there, such as a plugin in C, is recorded as well.
     """
-    return Recorder(what, path)
+    return Recorder(what, path, ring_bytes=ring_bytes)
 
 
 class Recorder(_owner.Unique):
-    """The trace of a memory or device during a ``with`` block; see :func:`record`."""
+    """The recording of a memory or device during a ``with`` block; see :func:`record`."""
 
-    __slots__ = ("_what", "_path", "_text", "_native", "_file", "__weakref__")
+    __slots__ = ("_what", "_path", "_ring_bytes", "_bytes", "_native", "_file", "__weakref__")
 
-    def __init__(self, what: Union[Memory, Device], path: "Optional[Union[str, os.PathLike[str]]]" = None) -> None:
+    def __init__(self, what: Union[Memory, Device], path: "Optional[Union[str, os.PathLike[str]]]" = None, *,
+                 ring_bytes: int = 0) -> None:
         if not isinstance(what, (Memory, Device)):
             raise must_be("what", "a quire.Memory or a quire.Device", what)
-        self._what, self._path, self._text = what, path, ""
+        self._what, self._path, self._bytes = what, path, b""
+        self._ring_bytes = number("ring_bytes", ring_bytes)
         self._native = ctypes.c_void_p()  # the recorder, which ends with the memory or device at the latest
         self._file = ""
 
@@ -143,7 +158,7 @@ class Recorder(_owner.Unique):
         if self._path is not None:
             file = os.fspath(self._path)
         else:
-            opened, file = tempfile.mkstemp(prefix="quire-", suffix=".csv")
+            opened, file = tempfile.mkstemp(prefix="quire-", suffix=".trace")
             os.close(opened)
         try:
             self._start(file)
@@ -155,7 +170,7 @@ class Recorder(_owner.Unique):
         return self
 
     def _start(self, file: str) -> None:
-        options = tables.quire_record_options(path=os.fsencode(file))
+        options = tables.quire_record_options(path=os.fsencode(file), ring_bytes=self._ring_bytes)
         with self._what._owner.held():
             field = "device" if isinstance(self._what, Device) else "memory"
             setattr(options, field, self._what._owner.pointer)
@@ -165,7 +180,7 @@ class Recorder(_owner.Unique):
         try:
             self._call(lambda: lib.quire_record_stop(ctypes.byref(self._native)))
         finally:
-            self._text, file, self._file = self._read(), self._file, ""
+            self._bytes, file, self._file = self._read(), self._file, ""
             if self._path is None:
                 os.unlink(file)
 
@@ -178,26 +193,26 @@ class Recorder(_owner.Unique):
         except StaleHandleError:
             self._native.value = None
 
-    def _read(self) -> str:
-        with open(self._file, encoding="utf-8", errors="replace", newline="") as file:
+    def _read(self) -> bytes:
+        with open(self._file, "rb") as file:
             return file.read()
 
     def frame(self) -> None:
-        """Write the boundary between two frames."""
+        """Record the boundary between two frames."""
         self._call(lambda: lib.quire_record_frame(self._native))
 
-    def text(self) -> str:
-        """Return the trace so far. Frees of what was allocated before the recording are left out."""
+    def content(self) -> bytes:
+        """Return the recording so far, as its file has it; empty before the ``with`` block."""
         if not self._file:
-            return self._text or _HEADER + "\n"
+            return self._bytes
         self._call(lambda: lib.quire_record_flush(self._native))
         return self._read()
 
     def save(self, path: "Union[str, os.PathLike[str]]") -> None:
-        """Write the trace so far to a file."""
-        with open(path, "w", encoding="utf-8", newline="") as file:
-            file.write(self.text())
+        """Write the recording so far to a file."""
+        with open(path, "wb") as file:
+            file.write(self.content())
 
     def trace(self) -> Trace:
-        """Return the trace so far."""
-        return Trace(self.text())
+        """Return the trace so far. Frees of what was allocated before the recording are left out."""
+        return Trace(self.content() or _NOTHING)

@@ -390,13 +390,15 @@ class Traces(unittest.TestCase):
                 memory.buffer(50, stream=stream)
                 a.free()
             memory.allocate(1)
-            with open(path, encoding="utf-8") as file:
-                lines = file.read().splitlines()
             trace = quire.read_trace(path)
+            recorder.save(path + ".2")
+            self.assertEqual(quire.read_trace(path + ".2").text(), trace.text())
+        lines = trace.text().splitlines()
         self.assertEqual([line.split(",")[:3] for line in lines[1:]],
                          [["alloc", "1", "100"], ["alloc", "2", "50"], ["free", "2", ""], ["free", "1", ""]])
         self.assertEqual([line.split(",")[5:] for line in lines[1:]], [["0", "a__b_"], ["1", ""], ["1", ""], ["0", ""]])
-        self.assertEqual(recorder.text().splitlines(), lines)
+        self.assertEqual(recorder.trace().text(), trace.text())
+        self.assertEqual(quire.Trace(trace.text()).text(), trace.text())
         self.assertEqual((trace.info.alloc_count, trace.info.peak_bytes, trace.info.left_count), (2, 150, 0))
         target = host_memory()
         report = trace.replay(target)
@@ -429,6 +431,16 @@ class Traces(unittest.TestCase):
             recorder.frame()
         self.assertEqual(recorder.trace().info.alloc_count, 1)
 
+    def test_recording_in_a_ring(self):
+        memory = host_memory()
+        self.assertRaises(ValueError, quire.record, memory, ring_bytes=-1)
+        with quire.record(memory, ring_bytes=1 << 17) as recorder:
+            for i in range(20000):
+                memory.allocate(64, name="last" if i == 19999 else None).free()
+        info = recorder.trace().info
+        self.assertTrue(1000 < info.alloc_count < 4000)
+        self.assertTrue(recorder.trace().text().splitlines()[-2].endswith(",last"))
+
     def test_recording_to_no_file(self):
         memory = host_memory()
         with self.assertRaisesRegex(quire.BadFileError, "/nowhere/trace.csv.*No such file"):
@@ -445,6 +457,6 @@ class Traces(unittest.TestCase):
         self.assertEqual(recorder.trace().info.event_count, 0)
 
     def test_bad_traces(self):
-        for text in ("", "op\n", quire.trace._HEADER + "\nalloc,1,0,1,0,0,\n"):
+        for text in ("", "op\n", quire.trace._NOTHING.rstrip() + "\nalloc,1,0,1,0,0,\n"):
             with self.subTest(text), self.assertRaisesRegex(quire.BadFileError, "t.csv"):
                 quire.Trace(text, "t.csv")

@@ -204,7 +204,7 @@ class WrongClasses(unittest.TestCase):
             ("memory", self.objects["trace"].replay, "a quire.Memory", ("memory",)),
             ("what", quire.record, "a quire.Memory or a quire.Device", ("memory", "device")),
             ("what", quire.Recorder, "a quire.Memory or a quire.Device", ("memory", "device")),
-            ("content", quire.Trace, "a str", ("str",)),
+            ("content", quire.Trace, "a str or bytes", ("str", "bytes")),
             ("memory", quire.Scope, "a quire.Memory", ("memory",)),
             ("allocation", quire.Array, "a quire.Allocation", ("buffer",)),
             ("shape", lambda x: buffer.array("uint8", x), "an integer, or integers for each axis",
