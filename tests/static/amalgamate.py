@@ -91,7 +91,7 @@ def build_unit(root, command, tests, library, program):
 
 def run_unit(program, least):
     """The problems of a run: tests that failed, or fewer tests than `least`."""
-    output, problems = run([program])
+    output, problems = run([program], timeout=600)
     problems = problems or [line for line in output.splitlines() if line.startswith("not ok")]
     return problems or ["few tests ran", output] * (output.count("\nok ") < least)
 

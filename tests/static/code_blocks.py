@@ -114,8 +114,8 @@ def readme_example(root, language="c"):
     return blocks(root, "README.md", language)[0]
 
 
-def run(command, **options):
-    done = subprocess.run(command, text=True, capture_output=True, timeout=120, **options)
+def run(command, timeout=120, **options):
+    done = subprocess.run(command, text=True, capture_output=True, timeout=timeout, **options)
     problems = [] if done.returncode == 0 else [
         " ".join(map(str, command)) + f" ends with {done.returncode}", done.stdout, done.stderr]
     return done.stdout, problems
