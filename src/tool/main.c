@@ -17,6 +17,8 @@ static const command COMMANDS[] = {
     {"map", "TRACE [options]", "draw the pages of a memory at one event of a trace", run_map, NULL},
     {"plan", "FILE [options]",
      "give ranges with known lifetimes offsets in as few bytes as possible", run_plan, NULL},
+    {"import", "FILE [options]", "write a trace from a file that another program wrote", run_import,
+     NULL},
     {"tune", "TRACE [options]", "replay a trace with many memory options and recommend one set",
      run_tune, NULL},
     {"bench", "WORKLOAD [options]", "time a workload of allocations and frees", run_bench,

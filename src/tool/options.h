@@ -30,6 +30,7 @@ int run_devices(const command *self, int argc, char **argv);
 int run_tour(const command *self, int argc, char **argv);
 int run_replay(const command *self, int argc, char **argv);
 int run_plan(const command *self, int argc, char **argv);
+int run_import(const command *self, int argc, char **argv);
 int run_map(const command *self, int argc, char **argv);
 int run_tune(const command *self, int argc, char **argv);
 int run_bench(const command *self, int argc, char **argv);

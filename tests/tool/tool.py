@@ -49,6 +49,7 @@ def case_help_names_options():
               "replay": "backend profile options fit page-size elastic svg html json",
               "map": "at backend profile options fit page-size svg json",
               "plan": "capacity limit steps seed check csv svg html json",
+              "import": "format output",
               "tune": "backend profile fit page-size all json",
               "bench": "fit threads repeats json", "copy": "backend profile size repeats json"}
     for command, options in wanted.items():

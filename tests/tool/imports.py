@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""quire import: traces from the files of other programs, which quire replay accepts, and refusals that
+leave no output.
+
+usage: imports.py PATH_TO_QUIRE SOURCE_ROOT
+"""
+
+import os
+import re
+import subprocess
+
+from tool_run import HEADER, QUIRE, execute, fails, here, refused, result, run, run_all, usage, write
+
+RMM = """Thread,Time,Action,Pointer,Size,Stream
+7,23:59:59.999999,allocate,0x7f00,1000,0x0
+7,00:00:00.000001,allocate,0x8f00,24,0x2
+7,00:00:00.000002,free,0x7f00,1000,0x0
+7,00:00:00.000003,free,0x9f00,1000,0x0
+"""
+RMM_ROWS = """alloc,1,1000,256,86399999999000,0,
+alloc,2,24,256,86400000001000,2,
+free,1,,,86400000002000,0,
+"""
+RMM_COUNTS = (2, 1, 1)
+
+# format: file, its rows, and (allocations, frees, left out)
+FORMATS = {"rmm": (RMM, RMM_ROWS, RMM_COUNTS)}
+
+
+def summary(name, counts, more=""):
+    words = ["allocation", "free", "free"]
+    texts = [f"{n} {word}{'' if n == 1 else 's'}" for n, word in zip(counts, words)]
+    return f"{name}: {', '.join(texts)} of unknown addresses left out{more}\n"
+
+
+def imports(args, name, rows, counts, more="", **options):
+    """Expects the rows on standard output, and the summary on standard error."""
+    done = run("import", *args, **options)
+    if (done.code, done.out, done.err) != (0, HEADER + rows, summary(name, counts, more)):
+        yield f"{done.what}: exit {done.code}, {done.out[:500]!r}, {done.err[:300]!r}"
+
+
+def fails_on(full):
+    """Expects the failure with a standard output that execute() would capture."""
+    done = subprocess.run([QUIRE, "import", "good"], stdout=full, stderr=subprocess.PIPE, cwd=here(),
+                          check=False, timeout=120)
+    if done.returncode != 1 or not re.search(rb"standard output cannot be written", done.stderr):
+        yield f"/dev/full: exit {done.returncode}, {done.stderr[:200]!r}"
+
+
+def case_formats():
+    """Each format gives its rows, with --format and without it, from a file and from standard input."""
+    for word, (text, rows, counts) in FORMATS.items():
+        write("f", text)
+        for args in (["f"], ["f", "--format", word], ["--format", word, "f", "--output", "-"]):
+            yield from imports(args, "f", rows, counts)
+        yield from imports(["-", "--format", word], "-", rows, counts, stdin=text.encode())
+
+
+def case_replay():
+    """quire replay accepts what each format gives, and counts the same rows."""
+    for word, (text, _, counts) in FORMATS.items():
+        write("f", text)
+        done = run("import", "f", "--output", f"{word}.csv")
+        if done.code or done.out or done.err != summary("f", counts):
+            yield f"{done.what}: exit {done.code}, {done.out[:100]!r}, {done.err[:300]!r}"
+        report = result("replay", f"{word}.csv")
+        if (report["allocations"], report["frees"]) != counts[:2]:
+            yield f"{word}: the replay has {report['allocations']} allocations, {report['frees']} frees"
+
+
+def case_output():
+    """The trace replaces a file only if it is whole, and leaves no other file beside it."""
+    write("good", RMM)
+    write("bad", RMM + "8,x")
+    kept = write("kept", "kept")
+    yield from refused(["import", "bad", "--output", "kept"], 1, "bad:6:4: the line ends before")
+    yield from refused(["import", "bad", "--output", "new"], 1, "bad:6:4: the line ends before")
+    yield from refused(["import", "bad"], 1, "quire: bad:6:4: the line ends before")
+    if kept.read_text() != "kept":
+        yield "a refused file emptied the output"
+    os.symlink("kept", here() / "link")
+    for name in ("kept", "link"):
+        kept.write_text("kept")
+        run("import", "good", "--output", name)
+        if kept.read_text() != HEADER + RMM_ROWS:
+            yield f"{name}: {kept.read_text()[:100]!r}"
+    if not (here() / "link").is_symlink():
+        yield "the output replaced a link"
+    found = sorted(p.name for p in here().iterdir())
+    if found != ["bad", "good", "kept", "link"]:
+        yield f"there are the files {found}"
+    yield from refused(["import", "good", "--output", "none/new"], 1, "none/new: No such file")
+    yield from refused(["import", "good", "--output", "."], 1, ".: Is a directory")
+
+
+def case_devices():
+    """An output that is no regular file is written, not replaced."""
+    write("good", RMM)
+    os.mkfifo(here() / "pipe")
+    reader = os.open(here() / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    done = run("import", "good", "--output", "pipe")
+    if done.code or os.read(reader, 10000).decode() != HEADER + RMM_ROWS:
+        yield f"pipe: exit {done.code}, {done.err}"
+    os.close(reader)
+    if os.path.exists("/dev/full"):
+        yield from refused(["import", "good", "--output", "/dev/full"], 1, "/dev/full: cannot be written")
+        with open("/dev/full", "wb") as full:
+            yield from fails_on(full)
+
+
+def case_refusals():
+    write("good", RMM)
+    write("other", "hello")
+    write("gzip", b"\x1f\x8b\x08")
+    yield from refused(["import", "none"], 1, "none: No such file")
+    yield from refused(["import", "."], 1, ".: is a directory")
+    yield from refused(["import", "other"], 1, "other: the first bytes are of no known format; name it with "
+                       "--format: " + ", ".join(FORMATS))
+    yield from refused(["import", "gzip"], 1, "gzip: is compressed; decompress it first")
+    yield from refused(["import", "gzip", "--format", "rmm"], 1, "gzip: is compressed; decompress it first")
+    yield from refused(["import", "other", "--format", "rmm"], 1, "other:1:1: the file must begin with Thread")
+    yield from refused(["import", "good", "--format", "csv"], 2, "--format takes one of " + ", ".join(FORMATS))
+    yield from refused(["import", "good", "--output", "good"], 2, "must be different files")
+    yield from usage("import", "good", "--format", pattern="--format requires a value")
+    yield from fails(run("import", "-", stdin=b""), 1, "of no known format", lines=1)
+
+
+def case_bytes():
+    """Nothing of a file reaches the terminal as a control sequence."""
+    done = execute("import", "-", stdin=(RMM + "\x1b[1m,").encode())
+    if done.returncode != 1 or b"\x1b" in done.stderr or b"-:6:1: the thread must" not in done.stderr:
+        yield f"exit {done.returncode}, {done.stderr!r}"
+
+
+run_all(globals())
