@@ -23,8 +23,18 @@ free,1,,,86400000002000,0,
 """
 RMM_COUNTS = (2, 1, 1)
 
+MINIMALLOC = """upper,lower,size,id,alignment
+9,3,16,b,
+3,0,8,a,64
+"""
+MINIMALLOC_ROWS = """alloc,2,8,64,0,0,a
+free,2,,,3000,0,
+alloc,1,16,1,3000,0,b
+free,1,,,9000,0,
+"""
+
 # format: file, its rows, and (allocations, frees, left out)
-FORMATS = {"rmm": (RMM, RMM_ROWS, RMM_COUNTS)}
+FORMATS = {"rmm": (RMM, RMM_ROWS, RMM_COUNTS), "minimalloc": (MINIMALLOC, MINIMALLOC_ROWS, (2, 2, 0))}
 
 
 def summary(name, counts, more=""):
@@ -67,6 +77,17 @@ def case_replay():
         report = result("replay", f"{word}.csv")
         if (report["allocations"], report["frees"]) != counts[:2]:
             yield f"{word}: the replay has {report['allocations']} allocations, {report['frees']} frees"
+
+
+def case_plan():
+    """A plan of the ranges and one of their trace have the same peak, for ranges of quire plan itself too."""
+    write("f", MINIMALLOC)
+    run("import", "f", "--output", "t.csv")
+    run("plan", "t.csv", "--csv", "again")
+    run("import", "again", "--output", "again.csv")
+    peaks = [result("plan", name)["peak_bytes"] for name in ("f", "t.csv", "again.csv")]
+    if peaks != [16, 16, 16]:
+        yield f"the peaks are {peaks}"
 
 
 def case_output():

@@ -30,8 +30,20 @@ static bool begins_as_rmm(const char *text)
     return !strncmp(text, "Thread,", 7);
 }
 
+/* Only these columns can be first. */
+static bool begins_as_minimalloc(const char *text)
+{
+    static const char *const columns[] = {"id,",        "lower,",  "upper,", "size,",
+                                          "alignment,", "offset,", "arena,", "alias,"};
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        if (!strncmp(text, columns[i], strlen(columns[i])))
+            return true;
+    return false;
+}
+
 static const format FORMATS[] = {
     {"rmm", import_rmm, begins_as_rmm},
+    {"minimalloc", import_minimalloc, begins_as_minimalloc},
 };
 
 enum { FORMAT_COUNT = sizeof FORMATS / sizeof *FORMATS, BEGINNING = 512 };
