@@ -39,7 +39,8 @@ static void check_trace(const whole_trace *whole, const import_rows *rows)
     quire_trace_destroy(&trace);
 }
 
-const import_result *import_text(import_reader *read, const char *text, size_t size)
+const import_result *import_device(import_reader *read, const char *device, const char *text,
+                                   size_t size)
 {
     static import_result result;
     static whole_trace whole;
@@ -48,6 +49,7 @@ const import_result *import_text(import_reader *read, const char *text, size_t s
     FILE *file = size ? fmemopen((void *)(uintptr_t)text, size, "rb") : fopen("/dev/null", "rb");
     CHECK(file);
     import_begin(&source, file);
+    source.device = device;
     whole.length = 0;
     import_rows_begin(&rows, append, &whole);
     result.is_good = read(&source, &rows);
@@ -57,12 +59,18 @@ const import_result *import_text(import_reader *read, const char *text, size_t s
     memcpy(result.sentence, source.sentence, sizeof result.sentence);
     if (result.is_good)
         check_trace(&whole, &rows);
+    memcpy(result.note, rows.note, sizeof result.note);
     result.allocations = rows.allocations;
     result.frees = rows.frees;
     result.left_out = rows.left_out;
     result.length = whole.length - strlen(HEADER);
     memcpy(result.rows, whole.text + strlen(HEADER), result.length + 1);
     return &result;
+}
+
+const import_result *import_text(import_reader *read, const char *text, size_t size)
+{
+    return import_device(read, NULL, text, size);
 }
 
 void import_gives(import_reader *read, const char *text, const char *rows)

@@ -13,6 +13,7 @@ enum { IMPORT_MOST_ROWS = 1 << 18 };
 typedef struct import_result {
     bool is_good;
     char sentence[IMPORT_MAX_SENTENCE]; /* "" if it is good */
+    char note[IMPORT_MAX_SENTENCE];
     uint64_t allocations, frees, left_out;
     size_t length;
     char rows[IMPORT_MOST_ROWS]; /* without the header, ends with 0 */
@@ -20,6 +21,10 @@ typedef struct import_result {
 
 /* The result is valid until the next call. */
 const import_result *import_text(import_reader *read, const char *text, size_t size);
+
+/* Likewise, of one device of the text. */
+const import_result *import_device(import_reader *read, const char *device, const char *text,
+                                   size_t size);
 
 /* Imports the text and expects these rows. */
 void import_gives(import_reader *read, const char *text, const char *rows);

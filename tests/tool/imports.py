@@ -5,6 +5,7 @@ leave no output.
 usage: imports.py PATH_TO_QUIRE SOURCE_ROOT
 """
 
+import json
 import os
 import re
 import subprocess
@@ -33,8 +34,30 @@ alloc,1,16,1,3000,0,b
 free,1,,,9000,0,
 """
 
-# format: file, its rows, and (allocations, frees, left out)
-FORMATS = {"rmm": (RMM, RMM_ROWS, RMM_COUNTS), "minimalloc": (MINIMALLOC, MINIMALLOC_ROWS, (2, 2, 0))}
+
+
+def memory_event(ts, addr, size, device=0, kind=1):
+    return {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 1, "tid": 2, "ts": ts,
+            "args": {"Total Reserved": 0, "Total Allocated": 0, "Bytes": size, "Addr": addr, "Device Id": device,
+                     "Device Type": kind}}
+
+
+KINETO = json.dumps({"schemaVersion": 1, "deviceProperties": [], "displayTimeUnit": "ms", "traceEvents": [
+    memory_event(12.25, 139637976727552, 1024), memory_event(13.5, 139637976727552, -1024),
+    {"ph": "X", "name": "aten::empty", "ts": 11.5, "dur": 1.0, "args": {"Input Dims": [[2, 3], []]}},
+    memory_event(11.125, 139637976728576, 512), memory_event(10, 94000000000000, 64, -1, 0)]})
+KINETO_ROWS = """alloc,1,512,512,11125,0,
+alloc,2,1024,512,12250,0,
+free,2,,,13500,0,
+"""
+KINETO_NOTE = "; Device Id 0 of Device Type 1, one of 2 devices"
+
+# format: file, its rows, (allocations, frees, left out), and more in the summary
+FORMATS = {
+    "rmm": (RMM, RMM_ROWS, RMM_COUNTS, ""),
+    "kineto": (KINETO, KINETO_ROWS, (2, 1, 0), KINETO_NOTE),
+    "minimalloc": (MINIMALLOC, MINIMALLOC_ROWS, (2, 2, 0), ""),
+}
 
 
 def summary(name, counts, more=""):
@@ -60,19 +83,19 @@ def fails_on(full):
 
 def case_formats():
     """Each format gives its rows, with --format and without it, from a file and from standard input."""
-    for word, (text, rows, counts) in FORMATS.items():
+    for word, (text, rows, counts, more) in FORMATS.items():
         write("f", text)
         for args in (["f"], ["f", "--format", word], ["--format", word, "f", "--output", "-"]):
-            yield from imports(args, "f", rows, counts)
-        yield from imports(["-", "--format", word], "-", rows, counts, stdin=text.encode())
+            yield from imports(args, "f", rows, counts, more)
+        yield from imports(["-", "--format", word], "-", rows, counts, more, stdin=text.encode())
 
 
 def case_replay():
     """quire replay accepts what each format gives, and counts the same rows."""
-    for word, (text, _, counts) in FORMATS.items():
+    for word, (text, _, counts, more) in FORMATS.items():
         write("f", text)
         done = run("import", "f", "--output", f"{word}.csv")
-        if done.code or done.out or done.err != summary("f", counts):
+        if done.code or done.out or done.err != summary("f", counts, more):
             yield f"{done.what}: exit {done.code}, {done.out[:100]!r}, {done.err[:300]!r}"
         report = result("replay", f"{word}.csv")
         if (report["allocations"], report["frees"]) != counts[:2]:
@@ -88,6 +111,19 @@ def case_plan():
     peaks = [result("plan", name)["peak_bytes"] for name in ("f", "t.csv", "again.csv")]
     if peaks != [16, 16, 16]:
         yield f"the peaks are {peaks}"
+
+
+def case_device():
+    """--device selects a device of a profile, and nothing in other formats."""
+    write("f", KINETO)
+    write("log", RMM)
+    yield from imports(["f", "--device", "cpu"], "f", "alloc,1,64,64,10000,0,\n", (1, 0, 0),
+                       "; Device Id -1 of Device Type 0, one of 2 devices")
+    yield from imports(["f", "--device", "0"], "f", KINETO_ROWS, (2, 1, 0), KINETO_NOTE)
+    yield from refused(["import", "f", "--device", "7"], 1, "no [memory] event is of the device '7'")
+    for wrong in ("gpu", "", "-1", "0x", "1234567890"):
+        yield from refused(["import", "f", f"--device={wrong}"], 2, f"cpu or a number, not '{wrong}'")
+    yield from refused(["import", "log", "--device", "0"], 2, "log: the format has no devices")
 
 
 def case_output():

@@ -41,8 +41,24 @@ static bool begins_as_minimalloc(const char *text)
     return false;
 }
 
+/* Whether the text is a JSON object with this first key. */
+static bool has_first_key(const char *text, const char *key)
+{
+    const char *at = text + strspn(text, " \t\r\n");
+    if (*at != '{')
+        return false;
+    at += 1 + strspn(at + 1, " \t\r\n");
+    return *at == '"' && !strncmp(at + 1, key, strlen(key)) && at[1 + strlen(key)] == '"';
+}
+
+static bool begins_as_kineto(const char *text)
+{
+    return has_first_key(text, "schemaVersion") || has_first_key(text, "traceEvents");
+}
+
 static const format FORMATS[] = {
     {"rmm", import_rmm, begins_as_rmm},
+    {"kineto", import_kineto, begins_as_kineto},
     {"minimalloc", import_minimalloc, begins_as_minimalloc},
 };
 
@@ -87,6 +103,7 @@ typedef struct import_run {
     const char *path;   /* of the file; "-" is standard input */
     const char *word;   /* option --format */
     const char *output; /* option --output; NULL and "-" are standard output */
+    const char *device; /* option --device */
     FILE *input;
     FILE *rows;               /* the temporary file */
     char target[PATH_MAX];    /* what the output leads to; "" for standard output and devices */
@@ -185,6 +202,7 @@ static int open_input(import_run *r)
     if (!fstat(fileno(r->input), &info) && S_ISDIR(info.st_mode))
         return complain(r->path, "is a directory, not a file");
     import_begin(&r->source, r->input);
+    r->source.device = r->device;
     return -1;
 }
 
@@ -209,6 +227,10 @@ static int read_input(import_run *r)
     const format *found = choose_format(r);
     if (!found)
         return EXIT_FAILED;
+    if (r->device && found->read != import_kineto) {
+        complain(r->path, "the format has no devices: --device goes with kineto");
+        return EXIT_USAGE;
+    }
     int code = open_rows(r);
     if (code >= 0)
         return code;
@@ -229,9 +251,16 @@ static void print_summary(const import_run *r)
 {
     const import_rows *w = &r->writer;
     print_problem("%s: %" PRIu64 " allocation%s, %" PRIu64 " free%s, %" PRIu64
-                  " free%s of unknown addresses left out",
+                  " free%s of unknown addresses left out%s%s",
                   r->path, w->allocations, plural(w->allocations), w->frees, plural(w->frees),
-                  w->left_out, plural(w->left_out));
+                  w->left_out, plural(w->left_out), *w->note ? "; " : "", w->note);
+}
+
+/* A Device Id has at most 31 bits. */
+static bool is_number(const char *text)
+{
+    const size_t length = strspn(text, "0123456789");
+    return length && length < 10 && !text[length];
 }
 
 int run_import(const command *self, int argc, char **argv)
@@ -244,12 +273,18 @@ int run_import(const command *self, int argc, char **argv)
          &r.word},
         {"output", "TRACE", "write the trace into a file (default: standard output)", OPTION_TEXT,
          &r.output},
+        {"device", "D",
+         "with kineto: cpu, or the Device Id of another device\n"
+         "(default: the device with the most bytes)",
+         OPTION_TEXT, &r.device},
     };
     int code = parse_options(self, argc, argv, specs, sizeof specs / sizeof *specs, &r.path);
     if (code >= 0)
         return code;
     if (r.word && !find_format(r.word))
         return bad_usage(self, "--format takes one of %s, not '%s'", list_formats(words), r.word);
+    if (r.device && strcmp(r.device, "cpu") && !is_number(r.device))
+        return bad_usage(self, "--device takes cpu or a number, not '%s'", r.device);
     if (is_same_file(r.path, r.output))
         return bad_usage(self, "FILE and --output must be different files");
     code = open_input(&r);

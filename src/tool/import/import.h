@@ -22,9 +22,10 @@ enum { IMPORT_BUFFER = 1 << 16, IMPORT_MAX_SENTENCE = 256 };
 /* A file that is read from its start to its end, with the position for errors. */
 typedef struct import_source {
     FILE *file;
-    uint64_t position;                  /* of the next byte */
-    uint64_t line;                      /* of the next byte, from 1; for readers of text */
-    uint64_t column;                    /* likewise */
+    const char *device; /* the one to import, of a file of several; NULL: the reader chooses */
+    uint64_t position;  /* of the next byte */
+    uint64_t line;      /* of the next byte, from 1; for readers of text */
+    uint64_t column;    /* likewise */
     char sentence[IMPORT_MAX_SENTENCE]; /* the first refusal: "LINE:COLUMN: what is wrong" for text,
                                            "byte N: what is wrong" for binary files; "" if none */
     size_t length, next;                /* of the buffer */
@@ -48,8 +49,9 @@ bool import_refuse_byte(import_source *source, const char *format, ...) QUIRE_PR
    any bytes: those that a trace cannot contain are replaced. */
 typedef struct import_rows {
     qi_writer writer;
-    uint64_t allocations, frees; /* written so far */
-    uint64_t left_out;           /* frees of unknown addresses, for the note of the command */
+    uint64_t allocations, frees;    /* written so far */
+    uint64_t left_out;              /* frees of unknown addresses, for the note of the command */
+    char note[IMPORT_MAX_SENTENCE]; /* what the reader chose or made up, likewise; "": nothing */
 } import_rows;
 
 void import_rows_begin(import_rows *rows, quire_sink sink, void *user);

@@ -14,6 +14,7 @@
 void import_begin(import_source *source, FILE *file)
 {
     source->file = file;
+    source->device = NULL;
     source->position = 0;
     source->line = source->column = 1;
     source->sentence[0] = '\0';
