@@ -52,7 +52,7 @@ const import_result *import_device(import_reader *read, const char *device, cons
     source.device = device;
     whole.length = 0;
     import_rows_begin(&rows, append, &whole);
-    result.is_good = read(&source, &rows);
+    result.is_good = import_file(read, &source, &rows);
     CHECK_OK(qi_writer_finish(&rows.writer));
     fclose(file);
     CHECK_EQ(result.is_good, !source.sentence[0]);

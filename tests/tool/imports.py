@@ -51,12 +51,21 @@ alloc,2,1024,512,12250,0,
 free,2,,,13500,0,
 """
 KINETO_NOTE = "; Device Id 0 of Device Type 1, one of 2 devices"
+VMA = json.dumps({"General": {"API": "Vulkan"}, "DefaultPools": {"Type 0": {"Blocks": {"0": {"Suballocations": [
+    {"Offset": 0, "Type": "BUFFER", "Size": 256, "Usage": 2}, {"Offset": 256, "Type": "FREE", "Size": 256},
+    {"Offset": 512, "Type": "IMAGE_OPTIMAL", "Size": 512, "Usage": 4, "Name": "sky"}]}},
+    "DedicatedAllocations": [{"Type": "BUFFER", "Size": 4096, "Usage": 2}]}}, "CustomPools": {}}, indent=2)
+VMA_ROWS = """alloc,1,256,1,0,0,BUFFER
+alloc,2,512,1,0,0,sky
+alloc,3,4096,1,0,0,BUFFER
+"""
 
 # format: file, its rows, (allocations, frees, left out), and more in the summary
 FORMATS = {
     "rmm": (RMM, RMM_ROWS, RMM_COUNTS, ""),
     "kineto": (KINETO, KINETO_ROWS, (2, 1, 0), KINETO_NOTE),
     "minimalloc": (MINIMALLOC, MINIMALLOC_ROWS, (2, 2, 0), ""),
+    "vma": (VMA, VMA_ROWS, (3, 0, 0), ""),
 }
 
 

@@ -56,10 +56,16 @@ static bool begins_as_kineto(const char *text)
     return has_first_key(text, "schemaVersion") || has_first_key(text, "traceEvents");
 }
 
+static bool begins_as_vma(const char *text)
+{
+    return has_first_key(text, "General");
+}
+
 static const format FORMATS[] = {
     {"rmm", import_rmm, begins_as_rmm},
     {"kineto", import_kineto, begins_as_kineto},
     {"minimalloc", import_minimalloc, begins_as_minimalloc},
+    {"vma", import_vma, begins_as_vma},
 };
 
 enum { FORMAT_COUNT = sizeof FORMATS / sizeof *FORMATS, BEGINNING = 512 };
@@ -235,7 +241,7 @@ static int read_input(import_run *r)
     if (code >= 0)
         return code;
     import_rows_begin(&r->writer, write_to_file, r->rows);
-    bool is_good = found->read(&r->source, &r->writer);
+    bool is_good = import_file(found->read, &r->source, &r->writer);
     if (ferror(r->input))
         return complain(r->path, "cannot be read");
     if (!is_good) {

@@ -49,8 +49,10 @@ bool import_refuse_byte(import_source *source, const char *format, ...) QUIRE_PR
    any bytes: those that a trace cannot contain are replaced. */
 typedef struct import_rows {
     qi_writer writer;
-    uint64_t allocations, frees;    /* written so far */
-    uint64_t left_out;              /* frees of unknown addresses, for the note of the command */
+    uint64_t allocations, frees; /* written so far */
+    uint64_t bytes;              /* of all allocations; readers of traces need it to fit 64 bits */
+    bool is_too_large;           /* it does not */
+    uint64_t left_out;           /* frees of unknown addresses, for the note of the command */
     char note[IMPORT_MAX_SENTENCE]; /* what the reader chose or made up, likewise; "": nothing */
 } import_rows;
 
@@ -63,6 +65,9 @@ void import_free(import_rows *rows, uint64_t id, uint64_t time_ns, uint64_t stre
 
 /* Reads the whole file. Returns false after a refusal; the rows written until then are lost. */
 typedef bool import_reader(import_source *source, import_rows *rows);
+
+/* Calls the reader. Refuses what no trace can contain: 2^64 bytes in all allocations together. */
+bool import_file(import_reader *read, import_source *source, import_rows *rows);
 
 import_reader import_memory_viz; /* torch.cuda.memory._dump_snapshot: pickle */
 import_reader import_rmm;        /* RMM's logging_resource_adaptor: CSV */

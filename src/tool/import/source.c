@@ -98,6 +98,8 @@ void import_alloc(import_rows *rows, uint64_t id, uint64_t size, uint64_t alignm
     qi_write_label(&rows->writer, label);
     qi_write_text(&rows->writer, "\n");
     rows->allocations++;
+    rows->is_too_large |= size > UINT64_MAX - rows->bytes;
+    rows->bytes += size;
 }
 
 void import_free(import_rows *rows, uint64_t id, uint64_t time_ns, uint64_t stream)
@@ -105,4 +107,14 @@ void import_free(import_rows *rows, uint64_t id, uint64_t time_ns, uint64_t stre
     qi_write_format(&rows->writer, "free,%" PRIu64 ",,,%" PRIu64 ",%" PRIu64 ",\n", id, time_ns,
                     stream);
     rows->frees++;
+}
+
+/* ---- the readers -------------------------------------------------------------------------- */
+
+bool import_file(import_reader *read, import_source *source, import_rows *rows)
+{
+    if (!read(source, rows))
+        return false;
+    return !rows->is_too_large ||
+           import_refuse(source, "all allocations together have 2^64 bytes or more");
 }
