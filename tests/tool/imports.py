@@ -7,6 +7,7 @@ usage: imports.py PATH_TO_QUIRE SOURCE_ROOT
 
 import json
 import os
+import pickle
 import re
 import subprocess
 
@@ -61,7 +62,13 @@ alloc,3,4096,1,0,0,BUFFER
 """
 
 # format: file, its rows, (allocations, frees, left out), and more in the summary
+SNAPSHOT = pickle.dumps({"device_traces": [[
+    {"action": "alloc", "addr": 512, "size": 100, "stream": 0, "time_us": 3, "frames": []},
+    {"action": "free_completed", "addr": 512, "size": 100, "stream": 0, "time_us": 4, "frames": []}]]}, 4)
+SNAPSHOT_ROWS = "alloc,1,100,512,3000,0,\nfree,1,,,4000,0,\n"
+
 FORMATS = {
+    "memory_viz": (SNAPSHOT, SNAPSHOT_ROWS, (1, 1, 0), ""),
     "rmm": (RMM, RMM_ROWS, RMM_COUNTS, ""),
     "kineto": (KINETO, KINETO_ROWS, (2, 1, 0), KINETO_NOTE),
     "minimalloc": (MINIMALLOC, MINIMALLOC_ROWS, (2, 2, 0), ""),
@@ -96,7 +103,7 @@ def case_formats():
         write("f", text)
         for args in (["f"], ["f", "--format", word], ["--format", word, "f", "--output", "-"]):
             yield from imports(args, "f", rows, counts, more)
-        yield from imports(["-", "--format", word], "-", rows, counts, more, stdin=text.encode())
+        yield from imports(["-", "--format", word], "-", rows, counts, more, stdin=text if isinstance(text, bytes) else text.encode())
 
 
 def case_replay():
@@ -132,7 +139,7 @@ def case_device():
     yield from refused(["import", "f", "--device", "7"], 1, "no [memory] event is of the device '7'")
     for wrong in ("gpu", "", "-1", "0x", "1234567890"):
         yield from refused(["import", "f", f"--device={wrong}"], 2, f"cpu or a number, not '{wrong}'")
-    yield from refused(["import", "log", "--device", "0"], 2, "log: the format has no devices")
+    yield from refused(["import", "log", "--device", "0"], 2, "log: the format has no such devices")
 
 
 def case_output():

@@ -61,7 +61,14 @@ static bool begins_as_vma(const char *text)
     return has_first_key(text, "General");
 }
 
+/* A pickle of protocol 2 or higher. */
+static bool begins_as_memory_viz(const char *text)
+{
+    return (unsigned char)*text == 0x80;
+}
+
 static const format FORMATS[] = {
+    {"memory_viz", import_memory_viz, begins_as_memory_viz},
     {"rmm", import_rmm, begins_as_rmm},
     {"kineto", import_kineto, begins_as_kineto},
     {"minimalloc", import_minimalloc, begins_as_minimalloc},
@@ -233,8 +240,10 @@ static int read_input(import_run *r)
     const format *found = choose_format(r);
     if (!found)
         return EXIT_FAILED;
-    if (r->device && found->read != import_kineto) {
-        complain(r->path, "the format has no devices: --device goes with kineto");
+    if (r->device && found->read != import_kineto &&
+        (found->read != import_memory_viz || !strcmp(r->device, "cpu"))) {
+        complain(r->path, "the format has no such devices: --device goes with kineto, "
+                          "and a number with memory_viz");
         return EXIT_USAGE;
     }
     int code = open_rows(r);
@@ -280,8 +289,8 @@ int run_import(const command *self, int argc, char **argv)
         {"output", "TRACE", "write the trace into a file (default: standard output)", OPTION_TEXT,
          &r.output},
         {"device", "D",
-         "with kineto: cpu, or the Device Id of another device\n"
-         "(default: the device with the most bytes)",
+         "kineto, memory_viz: the number of a device; kineto: cpu\n"
+         "(default: that with the most bytes, or the first)",
          OPTION_TEXT, &r.device},
     };
     int code = parse_options(self, argc, argv, specs, sizeof specs / sizeof *specs, &r.path);

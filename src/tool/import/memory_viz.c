@@ -11,7 +11,7 @@
  * with an "alloc": the file is read once and may be larger than the memory, so the entries of all
  * devices cannot be counted first, and a process uses one device as a rule. Its other devices have
  * empty lists or one entry of the snapshot itself. Without any "alloc", since PyTorch did not
- * record, rows are the live blocks of the segments of one device.
+ * record, rows are the live blocks of the segments of one device. The caller may name another one.
  *
  * A range is freed at "free_completed", from when on PyTorch may use the bytes again, and not at
  * "free_requested", after which streams may still use them.
@@ -19,6 +19,7 @@
 #include "src/tool/import/memory_viz.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "src/base/result.h"
@@ -130,7 +131,7 @@ typedef struct snapshot {
     pickle_pile blocks;
     uint64_t first_block; /* of the open segment */
     uint64_t trace;       /* number of the open trace, from 1 */
-    uint64_t chosen;      /* the trace that becomes rows, or 0 */
+    uint64_t chosen;      /* the trace that becomes rows, or 0: the first with an alloc */
     uint64_t unknown;     /* frees of the open trace without an alloc, while none is chosen */
     uint64_t unknown_all; /* likewise of all traces */
     uint64_t time_ns;     /* of the last row */
@@ -372,13 +373,14 @@ static bool end_segment(snapshot *s)
     return true;
 }
 
-/* The rows of a snapshot without a history: the live blocks of the first device that has any. */
+/* The rows of a snapshot without a history: the live blocks of the device that the caller names, or
+   of the first that has any. */
 static bool write_blocks(snapshot *s)
 {
     for (uint64_t i = 0; i < s->blocks.count; i++) {
         const block *b = pickle_pile_at(&s->blocks, i), *first = pickle_pile_at(&s->blocks, 0);
-        uint64_t stream;
-        if (b->device != first->device || !b->size)
+        uint64_t stream, device = s->chosen ? s->chosen - 1 : first->device;
+        if (b->device != device || !b->size)
             continue;
         if (!number_stream(s, b->stream, &stream) ||
             !write_alloc(s, s->rows->allocations + 1, b->size, stream, b->frames))
@@ -526,17 +528,27 @@ static bool read_snapshot(snapshot *s)
         return import_refuse_byte(s->source, "the pickle holds no dict");
     if (!s->has[TRACE_LIST] && !s->has[SEGMENT_LIST])
         return import_refuse_byte(s->source, "the dict has neither device_traces nor segments");
-    if (s->chosen)
+    if (s->rows->allocations)
         return true;
     s->time_ns = 0;
     s->rows->left_out += s->unknown_all;
-    return write_blocks(s);
+    if (!write_blocks(s))
+        return false;
+    if (s->source->device && !s->rows->allocations)
+        return import_refuse_byte(s->source, "device %s has no allocations", s->source->device);
+    return true;
+}
+
+/* The number of the trace of the device that the caller names, from 1; 0: none is named. */
+static uint64_t choose_trace(const import_source *source)
+{
+    return source->device ? strtoull(source->device, NULL, 10) + 1 : 0;
 }
 
 bool memory_viz_read(import_source *source, import_rows *rows, qi_host *host)
 {
     static const pickle_shape shape = {begin, set, append};
-    snapshot s = {.source = source, .rows = rows, .host = host};
+    snapshot s = {.source = source, .rows = rows, .host = host, .chosen = choose_trace(source)};
     pickle_pile_begin(&s.frames, host, sizeof(frame));
     pickle_pile_begin(&s.lists, host, sizeof(uint32_t));
     pickle_pile_begin(&s.blocks, host, sizeof(block));

@@ -131,6 +131,14 @@ UNIT(import_memory_viz, the_first_device_with_an_alloc_is_read)
                   ALLOC ADDR "K\1" SIZE "K\2") "e](" ENTRY(ALLOC ADDR "N" SIZE "K\4") "eeu.",
           "alloc,1,2,512,0,0,\n");
     CHECK_EQ(rows.left_out, 0);
+    /* the device that the caller names */
+    source.device = "1";
+    READS("\x80\4}" TRACES "](](" ENTRY(ALLOC ADDR "K\1" SIZE "K\2") "e](" ENTRY(
+              ALLOC ADDR "K\1" SIZE "K\3" TIME "K\4") "ees.",
+          "alloc,1,3,512,4000,0,\n");
+    REFUSES("\x80\4}" TRACES "](](" ENTRY(ALLOC ADDR "K\1" SIZE "K\2") "ees.",
+            "byte 70: device 1 has no allocations");
+    source.device = NULL;
     /* no device has an alloc: the frees count */
     READS("\x80\4}(" TRACES "](](" ENTRY(FREE ADDR "K\1") "e](" ENTRY(FREE ADDR "K\1") "eeu.", "");
     CHECK_EQ(rows.left_out, 2);
