@@ -43,6 +43,7 @@ static import_source source;
 static import_rows rows;
 static char written[4096];
 static size_t written_length;
+static const char *named_device; /* of the next file */
 
 static bool append(void *user, const char *text, size_t size)
 {
@@ -61,6 +62,7 @@ static bool read_with(qi_host *host, const char *bytes, size_t size)
     rewind(file);
     written_length = 0;
     import_begin(&source, file);
+    source.device = named_device;
     import_rows_begin(&rows, append, NULL);
     const bool read =
         host ? memory_viz_read(&source, &rows, host) : import_memory_viz(&source, &rows);
@@ -132,13 +134,13 @@ UNIT(import_memory_viz, the_first_device_with_an_alloc_is_read)
           "alloc,1,2,512,0,0,\n");
     CHECK_EQ(rows.left_out, 0);
     /* the device that the caller names */
-    source.device = "1";
+    named_device = "1";
     READS("\x80\4}" TRACES "](](" ENTRY(ALLOC ADDR "K\1" SIZE "K\2") "e](" ENTRY(
               ALLOC ADDR "K\1" SIZE "K\3" TIME "K\4") "ees.",
           "alloc,1,3,512,4000,0,\n");
     REFUSES("\x80\4}" TRACES "](](" ENTRY(ALLOC ADDR "K\1" SIZE "K\2") "ees.",
-            "byte 70: device 1 has no allocations");
-    source.device = NULL;
+            "byte 60: device 1 has no allocations");
+    named_device = NULL;
     /* no device has an alloc: the frees count */
     READS("\x80\4}(" TRACES "](](" ENTRY(FREE ADDR "K\1") "e](" ENTRY(FREE ADDR "K\1") "eeu.", "");
     CHECK_EQ(rows.left_out, 2);
