@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
- * resource.c - every wrong use of quire/resource.h and quire/insight.h, and backends that
- * ask impossible things of objects: the documented code, a sentence, zeroed outputs, nothing
+ * resource.c - every wrong use of quire/resource.h, quire/insight.h and quire/export.h, and
+ * backends that ask impossible things of objects: the documented code, a sentence, zeroed outputs, nothing
  * changed.
  */
 #include <stdio.h>
+
+#include "quire/export.h"
 
 #include "tests/misuse/misuse.h"
 #include "tests/support/state.h"
@@ -354,6 +356,16 @@ static void dumps(void)
     quire_space_destroy(&space);
 }
 
+static void exports(void)
+{
+    REFUSE(INVALID, quire_memory_write_memory_viz(NULL, refuse_text, NULL));
+    REFUSE(INVALID, quire_memory_write_memory_viz(visible, NULL, NULL));
+    REFUSE(BAD_FILE, quire_memory_write_memory_viz(visible, refuse_text, NULL));
+    REFUSE(INVALID, quire_device_write_memory_viz(NULL, refuse_text, NULL));
+    REFUSE(INVALID, quire_device_write_memory_viz(b.device, NULL, NULL));
+    REFUSE(BAD_FILE, quire_device_write_memory_viz(b.device, refuse_text, NULL));
+}
+
 static void end(void)
 {
     bench_end(&b);
@@ -391,11 +403,12 @@ static const misuse_case cases[] = {
     {"backends that ask the impossible", impossible_needs},
     {"figures", figures},
     {"walks and dumps", dumps},
+    {"files for other programs", exports},
     {"recording", recording},
     {NULL, NULL},
 };
 
-static const char *const headers[] = {"resource.h", "default_memory.h", "insight.h", "record.h",
-                                      NULL};
+static const char *const headers[] = {"resource.h", "default_memory.h", "insight.h",
+                                      "export.h",   "record.h",         NULL};
 
 const misuse_area misuse_resource = {"resource", begin, end, cases, headers};
