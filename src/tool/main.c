@@ -15,6 +15,8 @@ static const command COMMANDS[] = {
     {"replay", "TRACE [options]", "replay an allocation trace on a memory and report its cost",
      run_replay, NULL},
     {"map", "TRACE [options]", "draw the pages of a memory at one event of a trace", run_map, NULL},
+    {"export", "TRACE [options]",
+     "write the pages at one event of a trace for another program's viewer", run_export, NULL},
     {"plan", "FILE [options]",
      "give ranges with known lifetimes offsets in as few bytes as possible", run_plan, NULL},
     {"import", "FILE [options]", "write a trace from a file that another program wrote", run_import,

@@ -5,7 +5,6 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "src/base/result.h"
 #include "src/tool/replay_setup.h"
@@ -111,22 +110,6 @@ typedef struct map_run {
     progress bar;
 } map_run;
 
-/* Converts --at into the number of events to replay. Returns false if the value is invalid. */
-static bool events_until(const map_run *m, uint64_t *count)
-{
-    const quire_trace_info *info = &m->setup.info;
-    *count = info->event_count;
-    if (!m->at || !strcmp(m->at, "peak"))
-        *count = info->event_count ? info->peak_event + 1 : 0;
-    else if (strcmp(m->at, "end")) {
-        char rest = 0;
-        return *m->at >= '0' && *m->at <= '9' &&
-               sscanf(m->at, "%" SCNu64 "%c", count, &rest) == 1 && *count &&
-               *count <= info->event_count;
-    }
-    return true;
-}
-
 static quire_result write_svg(void *memory, quire_sink sink, void *user)
 {
     return quire_memory_write_svg(memory, sink, user);
@@ -155,9 +138,9 @@ static void print_after(const map_run *m, uint64_t count)
 static int play(const command *self, map_run *m)
 {
     uint64_t count = 0;
-    if (!events_until(m, &count))
-        return bad_usage(self, "--at takes peak, end, or a number of events from 1 to %" PRIu64,
-                         m->setup.info.event_count);
+    int code = read_moment(self, &m->setup, m->at, &count);
+    if (code >= 0)
+        return code;
     quire_replay_options options = {
         .event_count = count,
         .keep = true,
@@ -175,7 +158,7 @@ static int play(const command *self, map_run *m)
         return fail_with_last_error();
     if (!m->json && !is_standard(m->svg.path))
         print_after(m, count);
-    int code = show(m);
+    code = show(m);
     return report.failures ? fail_with_last_error() : code;
 }
 

@@ -331,6 +331,23 @@ int open_replay(const command *self, replay_setup *p)
 }
 
 /* The memory goes before the device, which cannot be destroyed while it has memories. */
+int read_moment(const command *self, const replay_setup *p, const char *at, uint64_t *count)
+{
+    const quire_trace_info *info = &p->info;
+    char rest = 0;
+    *count = info->event_count;
+    if (!at || !strcmp(at, "peak")) {
+        *count = info->event_count ? info->peak_event + 1 : 0;
+        return -1;
+    }
+    if (!strcmp(at, "end") ||
+        (*at >= '0' && *at <= '9' && sscanf(at, "%" SCNu64 "%c", count, &rest) == 1 && *count &&
+         *count <= info->event_count))
+        return -1;
+    return bad_usage(self, "--at takes peak, end, or a number of events from 1 to %" PRIu64,
+                     info->event_count);
+}
+
 int close_replay(replay_setup *p, int code)
 {
     quire_trace_destroy(&p->trace);

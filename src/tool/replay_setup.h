@@ -71,6 +71,12 @@ int open_replay(const command *self, replay_setup *p);
    `time`, which quire_replay_options.time is to receive. */
 quire_clock trace_clock(replay_setup *p);
 
+/*
+ * Converts the value of --at, or NULL for the peak, into the number of events to replay. Returns
+ * -1, or prints a usage error and returns its exit code.
+ */
+int read_moment(const command *self, const replay_setup *p, const char *at, uint64_t *count);
+
 /* Destroys whatever exists. Returns `code`, or EXIT_FAILED if the device cannot be destroyed. */
 int close_replay(replay_setup *p, int code);
 

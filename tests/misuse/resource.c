@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * resource.c - every wrong use of quire/resource.h, quire/insight.h and quire/export.h, and
- * backends that ask impossible things of objects: the documented code, a sentence, zeroed outputs, nothing
- * changed.
+ * backends that ask impossible things of objects: the documented code, a sentence, zeroed outputs,
+ * nothing changed.
  */
 #include <stdio.h>
 

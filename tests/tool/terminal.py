@@ -54,6 +54,7 @@ def case_arguments():
     for command in COMMANDS:
         target = [trace] if command in ("replay", "map", "plan", "import", "tune") else []
         target = ["a1k"] if command == "bench" else target
+        target = [trace, "--format", "memory_viz", "--output", "x"] if command == "export" else target
         yield from look(command, *target, b"--" + EVIL, code=2, lines=1)
         yield from look(command, *target, EVIL, code=2, lines=1)
         if command not in WITHOUT_DEVICE:

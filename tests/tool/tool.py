@@ -48,6 +48,7 @@ def case_help_names_options():
     wanted = {"devices": "backend profile json", "tour": "backend profile json",
               "replay": "backend profile options fit page-size elastic svg html json",
               "map": "at backend profile options fit page-size svg json",
+              "export": "format output at backend profile options fit page-size",
               "plan": "capacity limit steps seed check csv svg html json",
               "import": "format output",
               "tune": "backend profile fit page-size all json",

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+/*
+ * export.h - what quire export writes: the memory at one moment of a trace, and what happened in it
+ * until then.
+ */
+#ifndef QUIRE_SRC_TOOL_EXPORT_EXPORT_H
+#define QUIRE_SRC_TOOL_EXPORT_EXPORT_H
+
+#include "src/tool/replay_setup.h"
+
+/* ---- the events of a replay --------------------------------------------------------------- */
+
+typedef enum export_action {
+    EXPORT_ALLOC,
+    EXPORT_FREE,
+    EXPORT_REFUSED,
+    EXPORT_MAP,  /* a page is made, or a stretch of an elastic page gets memory */
+    EXPORT_UNMAP /* the reverse */
+} export_action;
+
+typedef struct export_event {
+    export_action action;
+    uint32_t page; /* its number; 0 for a refusal */
+    bool is_elastic;
+    uint64_t address;  /* of the range or the stretch; of a refusal: bytes available in the heap */
+    uint64_t size;     /* bytes; of a range the requested ones */
+    uint64_t time_ns;  /* of the trace */
+    uint64_t stream;   /* likewise */
+    const char *label; /* of the allocation; "" if it has none; valid as long as the trace */
+} export_event;
+
+/* Bytes of a page that have memory, as offsets. */
+typedef struct export_stretch {
+    uint64_t begin, end;
+} export_stretch;
+
+/* A page that was reported. */
+typedef struct export_page {
+    bool is_elastic;
+    uint64_t address;
+    export_stretch *stretches; /* in order, apart; NULL: no page has this number */
+    uint64_t count, room;
+} export_page;
+
+/*
+ * The events in an order in which each range lies in memory that the page has: quire may report a
+ * page after its first allocation. One thread uses a history.
+ */
+typedef struct export_history {
+    const replay_setup *setup;
+    uint32_t heap; /* of the memory */
+    uint64_t now;  /* number of the event of the trace that is replayed */
+    export_event *events;
+    uint64_t count, room;
+    export_page *pages; /* by number */
+    uint32_t page_room;
+    const char **labels;    /* of live ranges, by their numbers in the trace */
+    uint64_t address_space; /* of its elastic page; 0: it has none */
+    uint64_t chosen;        /* of addresses: qi_viz_choose */
+    bool failed;            /* host memory is exhausted */
+} export_history;
+
+/* Starts to record the memory of a set-up. Prints the error and returns false. */
+bool history_begin(export_history *h, const replay_setup *setup);
+
+/* Stops to record. Prints an error and returns false if an event was lost. */
+bool history_stop(export_history *h);
+
+/* Frees the events. A zeroed one is allowed. */
+void history_end(export_history *h);
+
+/* The address of a page that lives now: the native one, or one that does not overlap others. */
+uint64_t history_address(const export_history *h, uint32_t page);
+
+/* ---- formats ------------------------------------------------------------------------------ */
+
+/* Each writes a file about the memory and the history, an export_history. */
+quire_result export_memory_viz(void *history, quire_sink sink, void *user);
+
+#endif

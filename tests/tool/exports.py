@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""quire export: what other programs read from the files is what quire map and the trace say.
+
+usage: exports.py PATH_TO_QUIRE SOURCE_ROOT
+"""
+
+import collections
+import csv
+import pickle
+
+from tool_run import HEADER, KIB, SMALL, TRACES, execute, here, prints, profile_with, refused, result, run_all, write
+
+TRAINING = TRACES / "transformer-training.csv"
+SETTINGS = ((), ("--fit", "first"), ("--elastic",), ("--elastic", "--page-size", "1M", "--pages-retained-empty-bytes", "1"),
+            ("--page-size", "8M"))
+
+
+def export(form, trace, *args, code=0):
+    done = execute("export", trace, "--format", form, "--output", "-", *args)
+    if done.returncode != code:
+        raise ValueError(f"quire export {form} {trace} {args}: exit {done.returncode}: {done.stderr[:300]}")
+    return done.stdout
+
+
+def live_ranges(memory):
+    """(bytes, requested bytes, name, page, offset) of each allocation in the JSON of quire map."""
+    return [(r["size"], r["requested"], r["name"], page["page"], r["offset"])
+            for page in memory["pages"] for r in page["ranges"] if r["kind"] != "free"]
+
+
+# ---- memory_viz -----------------------------------------------------------------------------------
+
+
+def blocks_of(segment):
+    """The blocks, whose sizes must lead from one to the next, as the viewer takes their addresses."""
+    at = segment["address"]
+    for block in segment["blocks"]:
+        if block["address"] != at:
+            raise ValueError(f"a block at {block['address']}, after bytes up to {at}")
+        at += block["size"]
+        yield block
+    if at != segment["address"] + segment["total_size"]:
+        raise ValueError(f"blocks up to {at} in {segment['address']} + {segment['total_size']}")
+
+
+class Replayed:
+    """The events of a snapshot from the first one on: what they leave live, and what they break."""
+
+    def __init__(self, events):
+        self.mapped, self.live, self.problems = {}, {}, []
+        for i, event in enumerate(events):
+            getattr(self, event["action"])(event, i)
+
+    def has(self, begin, end):
+        return any(a <= begin and end <= b for a, b in self.mapped.items())
+
+    def alloc(self, event, i):
+        if not self.has(event["addr"], event["addr"] + event["size"]) or event["addr"] in self.live:
+            self.problems.append(f"event {i} allocates outside of the segments or twice: {event}")
+        self.live[event["addr"]] = event["size"], [frame["name"] for frame in event["frames"]]
+
+    def free_requested(self, event, i):
+        if self.live.get(event["addr"], (0,))[0] != event["size"]:
+            self.problems.append(f"event {i} frees what does not live: {event}")
+
+    def free_completed(self, event, i):
+        if self.live.pop(event["addr"], None) is None:
+            self.problems.append(f"event {i} frees twice: {event}")
+
+    def segment_alloc(self, event, _):
+        self.mapped[event["addr"]] = event["addr"] + event["size"]
+
+    def segment_free(self, event, i):
+        if self.mapped.pop(event["addr"], None) != event["addr"] + event["size"]:
+            self.problems.append(f"event {i} frees a segment that is not there: {event}")
+
+    def segment_map(self, event, _):
+        begin, end = event["addr"], event["addr"] + event["size"]
+        before = next((a for a, b in self.mapped.items() if b == begin), begin)
+        self.mapped[before] = self.mapped.pop(end, end)
+
+    def segment_unmap(self, event, i):
+        begin, end = event["addr"], event["addr"] + event["size"]
+        around = next(((a, b) for a, b in self.mapped.items() if a <= begin and end <= b), None)
+        if not around or any(begin < a + size and a < end for a, (size, _) in self.live.items()):
+            self.problems.append(f"event {i} unmaps what is in use or not there: {event}")
+            return
+        del self.mapped[around[0]]
+        self.mapped.update({a: b for a, b in ((around[0], begin), (end, around[1])) if a < b})
+
+    def oom(self, event, _):
+        self.refused = event
+
+
+def as_memory(snapshot, memory):
+    """The segments have the pages, the ranges and the names of the JSON of the memory."""
+    blocks = [b for s in snapshot["segments"] for b in blocks_of(s)]
+    live = [b for b in blocks if b["state"] == "active_allocated"]
+    wanted = live_ranges(memory)
+    found = [(b["size"], b["requested_size"], b["frames"][0]["name"] if b["frames"] else "",
+              b["frames"][0]["line"] if b["frames"] else None) for b in live]
+    if [f[:3] for f in found] != [w[:3] for w in wanted] or len(live) < sum(b["state"] != "inactive" for b in blocks):
+        yield f"{len(found)} blocks differ from the {len(wanted)} ranges: {found[:3]}, {wanted[:3]}"
+    if any(f[3] not in (None, w[3]) for f, w in zip(found, wanted)):
+        yield "a frame has another page"
+    begin = {}  # address of each page
+    for block, (*_, page, offset) in zip(live, wanted):
+        if begin.setdefault(page, block["address"] - offset) != block["address"] - offset:
+            yield f"page {page}: a block at {block['address']} is not at {offset}"
+    stats = memory["stats"]
+    for key, total in (("reserved_bytes", "total_size"), ("requested_bytes", "requested_size")):
+        if stats[key] != sum(s[total] for s in snapshot["segments"]):
+            yield f"{key}: {stats[key]}, segments have {sum(s[total] for s in snapshot['segments'])}"
+    ends = sorted((s["address"], s["address"] + s["total_size"]) for s in snapshot["segments"])
+    if any(a[1] > b[0] for a, b in zip(ends, ends[1:])):
+        yield "segments overlap"
+
+
+def as_events(snapshot):
+    """The events lead to the segments and to their blocks."""
+    replayed = Replayed(snapshot["device_traces"][0])
+    yield from replayed.problems[:3]
+    segments = {s["address"]: s["address"] + s["total_size"] for s in snapshot["segments"]}
+    if replayed.mapped != segments:
+        yield f"the events lead to {replayed.mapped}, the segments are {segments}"
+    live = {b["address"]: (b["requested_size"], [f["name"] for f in b["frames"]])
+            for s in snapshot["segments"] for b in s["blocks"] if b["state"] == "active_allocated"}
+    if replayed.live != live:
+        yield f"the events leave {len(replayed.live)} blocks, the segments have {len(live)}"
+
+
+def as_trace(events, rows):
+    """The events are the rows of the trace, with their sizes, times, streams and labels."""
+    names = {"alloc": "alloc", "free": "free_completed"}
+    wanted, live = [], {}
+    for row in rows:
+        if row["op"] == "alloc":
+            live[row["id"]] = row
+        if row["op"] in names:
+            of = live[row["id"]]
+            wanted.append((names[row["op"]], int(of["size"]), (int(row["time_ns"]) - int(rows[0]["time_ns"])) // 1000,
+                           int(row["stream"] or 0), [of["label"]] if of["label"] else []))
+    found = [(e["action"], e["size"], e["time_us"], e["stream"], [f["name"] for f in e["frames"]])
+             for e in events if e["action"] in names.values()]
+    yield from (f"row {i}: {a}, not {b}" for i, (a, b) in enumerate(zip(found, wanted)) if a != b)
+    if len(found) != len(wanted):
+        yield f"{len(found)} events for {len(wanted)} rows"
+
+
+def viz(trace, *args, code=0):
+    return pickle.loads(export("memory_viz", trace, *args, code=code))
+
+
+def case_memory_viz_is_the_memory():
+    """A snapshot has the pages and ranges of quire map, and events that lead to them."""
+    for trace in (SMALL, TRAINING, TRACES / "llm-serving.csv"):
+        for settings in SETTINGS:
+            for at in (("--at", "end"), (), ("--at", "100")):
+                snapshot = viz(trace, *at, *settings)
+                for problem in (*as_memory(snapshot, result("map", trace, *at, *settings)), *as_events(snapshot)):
+                    yield f"{trace.name} {settings} {at}: {problem}"
+
+
+def case_memory_viz_is_the_trace():
+    """Each event of the trace is in the snapshot."""
+    for trace in (SMALL, TRAINING, TRACES / "llm-serving.csv"):
+        rows = list(csv.DictReader(trace.open()))
+        events = viz(trace, "--at", "end")["device_traces"][0]
+        yield from (f"{trace.name}: {p}" for p in [*as_trace(events, rows)][:3])
+        counts = collections.Counter(e["action"] for e in events)
+        if counts["free_requested"] != counts["free_completed"] or not counts["segment_alloc"]:
+            yield f"{trace.name}: {counts}"
+
+
+def case_memory_viz_elastic():
+    """An elastic page gets and loses memory in stretches."""
+    snapshot = viz(SMALL, "--at", "end", "--elastic", "--page-size", "1M", "--pages-retained-empty-bytes", "1")
+    actions = collections.Counter(e["action"] for e in snapshot["device_traces"][0])
+    if not actions["segment_map"] or not actions["segment_unmap"]:
+        yield f"{actions}"
+    if not all(s["is_expandable"] for s in snapshot["segments"]):
+        yield "a segment is not expandable"
+
+
+def case_memory_viz_refusals():
+    """A refused allocation is an event, and the command fails with its reason."""
+    profile = write("p.json", profile_with(heaps=[{"size": 64 * KIB, "flags": ["DEVICE_LOCAL"]}]))
+    trace = write("t.csv", HEADER + "alloc,1,40000,,5000,3,one\nalloc,2,50000,,9000,3,two\nfree,1,,,9500,3,\n"
+                  "free,2,,,9600,3,\n")
+    args = ("--profile", profile, "--page-size", "64K", "--at", "end")
+    events = viz(trace, *args, code=1)["device_traces"][0]
+    found = [(e["action"], e["size"], e["time_us"]) for e in events if "segment" not in e["action"]]
+    if found != [("alloc", 40000, 0), ("oom", 50000, 4), ("free_requested", 40000, 4), ("free_completed", 40000, 4)]:
+        yield f"{found}"
+    refusal = next(e for e in events if e["action"] == "oom")
+    if refusal["frames"][0]["name"] != "two" or refusal["device_free"] > 64 * KIB or "addr" in refusal:
+        yield f"{refusal}"
+    done = execute("export", trace, "--format", "memory_viz", "--output", "x", *args)
+    if done.returncode != 1 or b"cannot allocate 'two'" not in done.stderr or not (here() / "x").stat().st_size:
+        yield f"exit {done.returncode}, {done.stderr}"
+
+
+def case_names():
+    """A label with any UTF-8 arrives, and one longer than a name whole in the events."""
+    labels = ["\u00e9\u4e2d\U0001f600", "x" * 300, ""]
+    trace = write("t.csv", HEADER + "".join(f"alloc,{i},16,,0,0,{label}\n" for i, label in enumerate(labels, 1)))
+    snapshot = viz(trace, "--at", "end")
+    events = [[f["name"] for f in e["frames"]] for e in snapshot["device_traces"][0] if e["action"] == "alloc"]
+    if events != [[label] if label else [] for label in labels]:
+        yield f"{events}"
+    names = [f["name"] for b in snapshot["segments"][0]["blocks"] for f in b["frames"]]
+    if names[0] != labels[0] or not 100 < len(names[1]) < 300 or len(names) != 2:
+        yield f"{names}"
+
+
+# ---- the command ----------------------------------------------------------------------------------
+
+
+def case_empty_trace():
+    """A trace without events gives a file without pages."""
+    snapshot = viz(write("t.csv", HEADER))
+    if snapshot["segments"] or snapshot["device_traces"] != [[]]:
+        yield f"{snapshot}"
+
+
+def case_file():
+    """The file is named on standard output, which is silent if it is the output itself."""
+    yield from prints(["export", SMALL, "--format", "memory_viz", "--output", "x.pickle"],
+                      r"ncnn-resnet50.csv after event \d+ of 508: x\.pickle\n$")
+    if pickle.loads((here() / "x.pickle").read_bytes())["segments"] == []:
+        yield "the file has no segments"
+
+
+def case_refusals():
+    """What export does not accept, and files that it cannot write."""
+    kept = write("kept", "kept")
+    for args, message in (([], "--format takes memory_viz"), (["--format", "dot"], "--format takes memory_viz"),
+                          (["--format", "memory_viz"], "--output FILE is missing")):
+        yield from refused(["export", SMALL, *args], 2, message)
+    every = ["--format", "memory_viz", "--output"]
+    yield from refused(["export", SMALL, *every, SMALL], 2, "the trace and --output must be different files")
+    for at in ("0", "509", "middle", "5x", "+5"):
+        yield from refused(["export", SMALL, *every, kept, "--at", at], 2, "--at takes peak, end, or a number")
+    yield from refused(["export", "none.csv", *every, kept], 1, "none.csv")
+    yield from refused(["export", SMALL, *every, "no/folder"], 1, "no/folder")
+    yield from refused(["export", SMALL, *every, "/dev/full"], 1, "No space left")
+    if kept.read_text() != "kept":
+        yield "a refusal emptied the file"
+
+
+run_all(globals())
