@@ -32,6 +32,19 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_write_memory_viz(const quire_
 QUIRE_API QUIRE_MUST_USE quire_result quire_device_write_memory_viz(const quire_device *device,
                                                                     quire_sink sink, void *user);
 
+/*
+ * Writes JSON as vmaBuildStatsString of the Vulkan Memory Allocator 3 with a detailed map, for its
+ * program GpuMemDumpVis. A memory is a custom pool, a page a block, a range a suballocation with
+ * its left padding; an elastic page is one block for each stretch that has memory. The API is
+ * "Vulkan" on every device, usage is 0, and images have the type IMAGE_UNKNOWN. Of a memory: the
+ * heaps of its device, and the sums of this memory.
+ * Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY, BAD_FILE (the sink returned false).
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_write_vma(const quire_memory *memory,
+                                                             quire_sink sink, void *user);
+QUIRE_API QUIRE_MUST_USE quire_result quire_device_write_vma(const quire_device *device,
+                                                             quire_sink sink, void *user);
+
 #ifdef __cplusplus
 }
 #endif

@@ -6,14 +6,22 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "quire/export.h"
 #include "src/base/result.h"
 #include "src/tool/export/export.h"
+
+static quire_result export_vma(void *history, quire_sink sink, void *user)
+{
+    const export_history *h = history;
+    return quire_memory_write_vma(h->setup->memory, sink, user);
+}
 
 static const struct {
     const char *word;
     quire_result (*write)(void *history, quire_sink sink, void *user);
 } FORMATS[] = {
     {"memory_viz", export_memory_viz},
+    {"vma", export_vma},
 };
 
 enum { FORMAT_COUNT = sizeof FORMATS / sizeof *FORMATS };
@@ -95,7 +103,8 @@ int run_export(const command *self, int argc, char **argv)
     export_run e = {.bar = {.what = "export"}};
     replay_setup *p = &e.setup;
     option_spec specs[MAX_OPTIONS] = {
-        {"format", "FORMAT", "memory_viz: https://pytorch.org/memory_viz", OPTION_TEXT, &e.format},
+        {"format", "FORMAT", "memory_viz (pytorch.org/memory_viz) or vma (GpuMemDumpVis)",
+         OPTION_TEXT, &e.format},
         {"output", "FILE", "the file to write (-: standard output)", OPTION_TEXT, &e.file.path},
         {"at", "WHEN", "replay up to the peak (default), the end, or N events", OPTION_TEXT, &e.at},
         DEVICE_OPTIONS(&p->choice),
@@ -106,7 +115,7 @@ int run_export(const command *self, int argc, char **argv)
     if (code >= 0)
         return code;
     if (!e.format || find_format(e.format) == FORMAT_COUNT)
-        return bad_usage(self, "--format takes memory_viz");
+        return bad_usage(self, "--format takes memory_viz or vma");
     if (!e.file.path)
         return bad_usage(self, "--output FILE is missing");
     if (is_same_file(e.file.path, p->path))

@@ -364,6 +364,12 @@ static void exports(void)
     REFUSE(INVALID, quire_device_write_memory_viz(NULL, refuse_text, NULL));
     REFUSE(INVALID, quire_device_write_memory_viz(b.device, NULL, NULL));
     REFUSE(BAD_FILE, quire_device_write_memory_viz(b.device, refuse_text, NULL));
+    REFUSE(INVALID, quire_memory_write_vma(NULL, refuse_text, NULL));
+    REFUSE(INVALID, quire_memory_write_vma(visible, NULL, NULL));
+    REFUSE(BAD_FILE, quire_memory_write_vma(visible, refuse_text, NULL));
+    REFUSE(INVALID, quire_device_write_vma(NULL, refuse_text, NULL));
+    REFUSE(INVALID, quire_device_write_vma(b.device, NULL, NULL));
+    REFUSE(BAD_FILE, quire_device_write_vma(b.device, refuse_text, NULL));
 }
 
 static void end(void)

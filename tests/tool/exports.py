@@ -6,6 +6,7 @@ usage: exports.py PATH_TO_QUIRE SOURCE_ROOT
 
 import collections
 import csv
+import json
 import pickle
 
 from tool_run import HEADER, KIB, SMALL, TRACES, execute, here, prints, profile_with, refused, result, run_all, write
@@ -213,6 +214,86 @@ def case_names():
         yield f"{names}"
 
 
+# ---- vma ------------------------------------------------------------------------------------------
+
+STATS = {"BlockCount", "BlockBytes", "AllocationCount", "AllocationBytes", "UnusedRangeCount"}
+EXTREMES = {"AllocationSizeMin", "AllocationSizeMax", "UnusedRangeSizeMin", "UnusedRangeSizeMax"}
+
+
+def has_keys(value, what, required, more=()):
+    """The published schema allows no other keys in most objects."""
+    if not set(required) <= set(value) <= set(required) | set(more):
+        yield f"{what} has the keys {sorted(value)}"
+
+
+def sums_form(sums, what):
+    yield from has_keys(sums, what, STATS, EXTREMES)
+    yield from (f"{what}: {key} is {number!r}" for key, number in sums.items() if type(number) is not int)
+
+
+def range_form(part, what, *required):
+    yield from has_keys(part, what, {"Type", "Size", *required}, {"Usage", "CustomData", "Name"})
+    if part["Type"] not in ("FREE", "UNKNOWN") or type(part["Size"]) is not int:
+        yield f"{what}: {part}"
+
+
+def block_form(block, what):
+    """The ranges cover the block, and add up to its numbers."""
+    yield from has_keys(block, what, {"TotalBytes", "UnusedBytes", "Allocations", "UnusedRanges", "Suballocations"})
+    at, free = 0, []
+    for part in block["Suballocations"]:
+        yield from range_form(part, what, "Offset")
+        if part["Offset"] != at:
+            yield f"{what}: a range at {part['Offset']}, not {at}"
+        at += part["Size"]
+        free += [part["Size"]] if part["Type"] == "FREE" else []
+    if (at, sum(free), len(free), len(block["Suballocations"]) - len(free)) != (
+            block["TotalBytes"], block["UnusedBytes"], block["UnusedRanges"], block["Allocations"]):
+        yield f"{what}: the numbers are not those of the ranges"
+
+
+def vma_form(dump):
+    yield from has_keys(dump, "the file", {"General", "Total", "MemoryInfo"}, {"DefaultPools", "CustomPools"})
+    yield from sums_form(dump["Total"], "Total")
+    if dump["General"]["API"] != "Vulkan" or type(dump["General"]["GPU"]) is not str:
+        yield f"{dump['General']}"
+    for name, heap in dump["MemoryInfo"].items():
+        yield from has_keys(heap, name, {"Flags", "Size", "Budget", "Stats", "MemoryPools"})
+        yield from has_keys(heap["Budget"], name, {"BudgetBytes", "UsageBytes"})
+        yield from sums_form(heap["Stats"], name)
+        for kind, pool in heap["MemoryPools"].items():
+            yield from has_keys(pool, kind, {"Flags", "Stats"})
+            yield from sums_form(pool["Stats"], kind)
+    for pool in (p for pools in dump["CustomPools"].values() for p in pools):
+        yield from has_keys(pool, "a pool", {"Name", "PreferredBlockSize", "Blocks", "DedicatedAllocations"})
+        for number, block in pool["Blocks"].items():
+            yield from block_form(block, f"block {number}")
+        for part in pool["DedicatedAllocations"]:
+            yield from range_form(part, "a dedicated allocation", "Usage")
+
+
+def case_vma():
+    """The JSON has the form of VMA's schema, and the ranges and sums of the memory."""
+    for trace in (SMALL, TRAINING, TRACES / "llm-serving.csv"):
+        for settings in SETTINGS:
+            dump = json.loads(export("vma", trace, *settings))
+            memory = result("map", trace, *settings)
+            (kind, (pool,)), = dump["CustomPools"].items()
+            problems = [*vma_form(dump)]
+            stats, total = memory["stats"], dump["Total"]
+            for key, wanted in (("BlockBytes", "reserved_bytes"), ("AllocationBytes", "live_bytes"),
+                                ("AllocationCount", "allocation_count")):
+                if total[key] != stats[wanted]:
+                    problems.append(f"{key} is {total[key]}, {wanted} {stats[wanted]}")
+            shared = [p for b in pool["Blocks"].values() for p in b["Suballocations"] if p["Type"] != "FREE"]
+            names = sorted(p.get("Name", "") for p in shared + pool["DedicatedAllocations"])
+            if names != sorted(r[2] for r in live_ranges(memory)) or kind != f"Type {memory['kind']}":
+                problems.append(f"{kind}: {len(names)} names are not those of the ranges")
+            if sum(h["Stats"]["BlockBytes"] for h in dump["MemoryInfo"].values()) != total["BlockBytes"]:
+                problems.append("the heaps do not add up to the total")
+            yield from (f"{trace.name} {settings}: {problem}" for problem in problems[:4])
+
+
 # ---- the command ----------------------------------------------------------------------------------
 
 
@@ -234,7 +315,7 @@ def case_file():
 def case_refusals():
     """What export does not accept, and files that it cannot write."""
     kept = write("kept", "kept")
-    for args, message in (([], "--format takes memory_viz"), (["--format", "dot"], "--format takes memory_viz"),
+    for args, message in (([], "--format takes memory_viz or vma"), (["--format", "dot"], "--format takes memory_viz or vma"),
                           (["--format", "memory_viz"], "--output FILE is missing")):
         yield from refused(["export", SMALL, *args], 2, message)
     every = ["--format", "memory_viz", "--output"]

@@ -20,6 +20,7 @@ static const struct {
     {quire_memory_write_json, quire_device_write_json, 1, false},
     {quire_memory_write_svg, quire_device_write_svg, 2, false}, /* the walk, the table of names */
     {quire_memory_write_memory_viz, quire_device_write_memory_viz, 1, false},
+    {quire_memory_write_vma, quire_device_write_vma, 1, false},
     {quire_memory_write_report, quire_device_write_report, NAMES, true},
 };
 
