@@ -68,6 +68,13 @@ static void print_option(const option_spec *spec, int column)
     print_pair(stdout, column, left, spec->help);
 }
 
+static void print_examples(const command *self)
+{
+    printf("\nExamples, in the folder of the sources:\n");
+    for (int i = 0; i < MAX_EXAMPLES && self->examples[i].line; i++)
+        printf("  %s\n      %s\n", self->examples[i].line, self->examples[i].purpose);
+}
+
 /* The left columns are as wide as the longest option with its argument. */
 static void print_help(const command *self, const option_spec *specs, size_t count)
 {
@@ -86,6 +93,7 @@ static void print_help(const command *self, const option_spec *specs, size_t cou
     for (size_t i = 0; i < count; i++)
         if (specs[i].kind == OPTION_MEMBER)
             print_option(&specs[i], MEMBER_COLUMN);
+    print_examples(self);
     if (self->list_arguments) {
         printf("\n");
         self->list_arguments(stdout);

@@ -16,6 +16,14 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 /* ---- subcommands -------------------------------------------------------------------------- */
 
+/* A command line that works in the folder of the sources. */
+typedef struct example {
+    const char *line;    /* at most 78 columns */
+    const char *purpose; /* at most 74 columns */
+} example;
+
+enum { MAX_EXAMPLES = 3 };
+
 typedef struct command {
     const char *name;
     const char *arguments; /* for the usage line, such as "TRACE [options]" */
@@ -24,6 +32,7 @@ typedef struct command {
     int (*run)(const struct command *self, int argc, char **argv);
     /* Prints the valid values of the argument. NULL if they cannot be listed. */
     void (*list_arguments)(FILE *out);
+    example examples[MAX_EXAMPLES]; /* at least one; ends with a row without a line */
 } command;
 
 int run_devices(const command *self, int argc, char **argv);

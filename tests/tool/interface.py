@@ -7,12 +7,14 @@ usage: interface.py PATH_TO_QUIRE SOURCE_ROOT
 import fcntl
 import os
 import re
+import shlex
 import struct
 import subprocess
 import termios
 
 from tool_run import (
-    COMMANDS, QUIRE, WITHOUT_DEVICE, SMALL, TRACES, here, open_terminal, read_terminal, refused, run, run_all, write,
+    COMMANDS, QUIRE, ROOT, WITHOUT_DEVICE, SMALL, TRACES, here, open_terminal, read_terminal, refused, run, run_all,
+    succeeds, write,
 )
 
 
@@ -61,6 +63,9 @@ def case_unreadable_trace():
 
 def case_help():
     """quire help COMMAND is quire COMMAND --help. Both fit 80 columns and name --device."""
+    listed = re.findall(r"^  (\w+) +\S", run("--help").out, re.M)
+    if listed != list(COMMANDS):
+        yield f"--help lists {listed}, the tests {COMMANDS}"
     for command in COMMANDS:
         done, same = run("help", command), run(command, "--help")
         if done.code or done.err or done.out != same.out:
@@ -73,6 +78,26 @@ def case_help():
         yield from (f"{command} --help: {line!r}" for line in same.out.splitlines() if len(line) > 80)
     yield from refused(["help", "frob"], 2, "unknown command 'frob'")
     yield from refused(["help", "replay", "map"], 2, "unexpected argument 'map'")
+
+
+def examples_of(command):
+    """The example command lines that the help of a command prints, each with its purpose."""
+    text = run(command, "--help").out.split("Examples, in the folder of the sources:\n")
+    return re.findall(r"^  (quire .+)\n      (\S.*)$", text[1], re.M) if len(text) == 2 else []
+
+
+def case_examples():
+    """Every example of --help succeeds in the folder of the sources."""
+    (here() / "docs").symlink_to(ROOT / "docs")  # the examples write files beside it
+    for command in COMMANDS:
+        examples = examples_of(command)
+        if not 2 <= len(examples) <= 3:
+            yield f"{command} --help: {len(examples)} examples"
+        for line, _ in examples:
+            words = shlex.split(line)[1:]
+            if words[0] != command:
+                yield f"{command} --help: {line!r} is of another command"
+            yield from succeeds(run(*words))
 
 
 def case_workloads():
