@@ -433,6 +433,14 @@ void list_workloads(FILE *out)
         print_pair(out, 22, MEANINGS[i].names, MEANINGS[i].meaning);
 }
 
+void print_workload_names(FILE *out)
+{
+    for (size_t i = 0; workload_name(i); i++)
+        fprintf(out, " %s", workload_name(i));
+    for (size_t i = 0; churn_name(i); i++)
+        fprintf(out, " ramp-%s fill-%s", churn_name(i), churn_name(i));
+}
+
 /* ---- run ---------------------------------------------------------------------------------- */
 
 /* The outcome holds two histograms and is too large for the stack. */

@@ -7,7 +7,7 @@
 
 #include "src/tool/options.h"
 
-static const command COMMANDS[] = {
+const command commands[] = {
     {"devices", "[options]", "list heaps, memory kinds, limits, and the kind chosen for each use",
      run_devices, NULL,
      .examples = {{"quire devices", "the memory of the host"},
@@ -55,7 +55,7 @@ static const command COMMANDS[] = {
                   {"quire tune docs/traces/ncnn-resnet50.csv --fit first --all",
                    "every candidate with one fit"}}},
     {"bench", "WORKLOAD [options]", "time a workload of allocations and frees", run_bench,
-     list_workloads,
+     list_workloads, .print_words = print_workload_names,
      .examples = {{"quire bench m_a4k", "one thread on a bare space"},
                   {"quire bench m_dnn --threads 2 --repeats 3",
                    "two threads that share one memory"},
@@ -65,16 +65,21 @@ static const command COMMANDS[] = {
      .examples = {{"quire copy --size 1M", "the speed of copies of 1 MiB on the host"},
                   {"quire copy --profile docs/profiles/raspberrypi-v3dv-mesa-25.0.json --json",
                    "the paths of a device that a profile describes"}}},
+    {"completion", "SHELL", "print the script that completes command lines in bash or zsh",
+     run_completion, NULL, .print_words = print_shell_names,
+     .examples = {{"quire completion bash", "~/.bashrc: eval \"$(quire completion bash)\""},
+                  {"quire completion zsh",
+                   "~/.zshrc, after compinit: eval \"$(quire completion zsh)\""}}},
 };
 
-enum { COMMAND_COUNT = sizeof COMMANDS / sizeof *COMMANDS };
+const size_t command_count = sizeof commands / sizeof *commands;
 
 static void print_help(FILE *out)
 {
     fprintf(out, "quire %s - pages, placement and insight for device memory\n\n", quire_version());
     fprintf(out, "usage: quire COMMAND [arguments]\n\n");
-    for (int i = 0; i < COMMAND_COUNT; i++)
-        fprintf(out, "  %-8s %s\n", COMMANDS[i].name, COMMANDS[i].summary);
+    for (size_t i = 0; i < command_count; i++)
+        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
     fprintf(out, "\nquire help COMMAND lists the options of a command.\n"
                  "Sizes accept the binary suffixes K, M, G and T.\n"
                  "Exit status: 0 success, 1 failure, 2 bad usage.\n");
@@ -91,9 +96,9 @@ static int end_output(int code)
 
 static const command *find_command(const char *name)
 {
-    for (int i = 0; i < COMMAND_COUNT; i++)
-        if (!strcmp(name, COMMANDS[i].name))
-            return &COMMANDS[i];
+    for (size_t i = 0; i < command_count; i++)
+        if (!strcmp(name, commands[i].name))
+            return &commands[i];
     print_problem("quire: unknown command '%s'; quire --help lists the commands", name);
     return NULL;
 }

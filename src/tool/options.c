@@ -171,6 +171,10 @@ static int refuse_option(const command *self, const char *given, const struct op
 int parse_options(const command *self, int argc, char **argv, const option_spec *specs,
                   size_t count, const char **positional)
 {
+    if (self->take_options) {
+        self->take_options(self, specs, count);
+        return EXIT_OK;
+    }
     struct option longs[MAX_OPTIONS + 2] = {{0}};
     for (size_t i = 0; i < count; i++)
         longs[i] =

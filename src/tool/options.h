@@ -24,6 +24,8 @@ typedef struct example {
 
 enum { MAX_EXAMPLES = 3 };
 
+struct option_spec;
+
 typedef struct command {
     const char *name;
     const char *arguments; /* for the usage line, such as "TRACE [options]" */
@@ -32,8 +34,16 @@ typedef struct command {
     int (*run)(const struct command *self, int argc, char **argv);
     /* Prints the valid values of the argument. NULL if they cannot be listed. */
     void (*list_arguments)(FILE *out);
-    example examples[MAX_EXAMPLES]; /* at least one; ends with a row without a line */
+    /* Prints the words that the argument can be, each after a blank. NULL if it is a file. */
+    void (*print_words)(FILE *out);
+    example examples[MAX_EXAMPLES]; /* at least two; ends with a row without a line */
+    /* If it is set, parse_options passes the table of options to it instead of parsing. */
+    void (*take_options)(const struct command *self, const struct option_spec *specs, size_t count);
 } command;
+
+/* All subcommands, in the order of the help. */
+extern const command commands[];
+extern const size_t command_count;
 
 int run_devices(const command *self, int argc, char **argv);
 int run_tour(const command *self, int argc, char **argv);
@@ -45,9 +55,14 @@ int run_export(const command *self, int argc, char **argv);
 int run_tune(const command *self, int argc, char **argv);
 int run_bench(const command *self, int argc, char **argv);
 int run_copy(const command *self, int argc, char **argv);
+int run_completion(const command *self, int argc, char **argv);
 
 /* Prints the workloads of quire bench. */
 void list_workloads(FILE *out);
+
+/* Print the names of all workloads of quire bench, and of the shells of quire completion. */
+void print_workload_names(FILE *out);
+void print_shell_names(FILE *out);
 
 /*
  * Prints the pages of a memory as quire map does: one row of block characters per page with the
@@ -80,9 +95,10 @@ enum { MAX_OPTIONS = 48 };
 size_t count_options(const option_spec specs[MAX_OPTIONS]);
 
 /*
- * Parses the options of a subcommand into their targets. Stores the one positional argument in
- * *positional, or accepts none if `positional` is NULL. Returns -1 if the subcommand can continue.
- * Otherwise returns its exit code, after it printed the help or the usage error.
+ * Parses the options of a subcommand into their targets, unless self->take_options is set. Stores
+ * the one positional argument in *positional, or accepts none if `positional` is NULL. Returns -1
+ * if the subcommand can continue. Otherwise returns its exit code, after it printed the help or the
+ * usage error.
  */
 int parse_options(const command *self, int argc, char **argv, const option_spec *specs,
                   size_t count, const char **positional);

@@ -44,6 +44,9 @@ static const struct {
 
 _Static_assert(sizeof FLAGS / sizeof *FLAGS == QI_MEMBER_COUNT, "a flag for each member");
 
+/* In the order of quire_preset. */
+static const char *const PRESET_WORDS[] = {"vma", "rmm", "pytorch", NULL};
+
 /* ---- flags -------------------------------------------------------------------------------- */
 
 static const char *argument_of(const qi_member *m)
@@ -84,6 +87,16 @@ const char *set_member(memory_choice *choice, const char *flag, const char *text
     }
     qi_member_set(&qi_members[i], &choice->options, value);
     choice->given[i] = true;
+    return NULL;
+}
+
+const char *const *words_of_flag(const char *flag)
+{
+    if (!strcmp(flag, "preset"))
+        return PRESET_WORDS;
+    for (size_t i = 0; i < QI_MEMBER_COUNT; i++)
+        if (!strcmp(FLAGS[i].flag, flag))
+            return qi_members[i].words;
     return NULL;
 }
 
@@ -228,9 +241,6 @@ static int read_members(memory_choice *choice)
 }
 
 /* ---- presets ------------------------------------------------------------------------------ */
-
-/* In the order of quire_preset. */
-static const char *const PRESET_WORDS[] = {"vma", "rmm", "pytorch", NULL};
 
 /*
  * Fills in the page policy of choice->preset for a memory kind of the device. Does nothing without

@@ -34,6 +34,10 @@ size_t list_member_flags(option_spec *specs, memory_choice *choice);
 /* Applies a flag of list_member_flags. Returns NULL, or what a valid value looks like. */
 const char *set_member(memory_choice *choice, const char *flag, const char *value);
 
+/* The words that a flag of list_member_flags takes; NULL ends the list. NULL if it takes something
+   else, or there is no such flag. */
+const char *const *words_of_flag(const char *flag);
+
 /* Writes the members as a JSON object that read_members accepts. */
 void write_members(qi_json *json, const char *key, const quire_memory_options *options);
 
