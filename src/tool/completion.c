@@ -14,6 +14,7 @@
 
 static const char *const BACKENDS[] = {"host", "vulkan", "cuda", "plugin", NULL};
 static const char *const MOMENTS[] = {"peak", "end", NULL};
+static const char *const FORMATS[] = {"memory_viz", "rmm", "kineto", "minimalloc", "vma", NULL};
 
 /* The words that an option takes, also those that only other commands accept. NULL if it takes
    something else. */
@@ -27,6 +28,8 @@ static const char *const *words_of(const option_spec *spec)
         return BACKENDS;
     if (!strcmp(spec->name, "at"))
         return MOMENTS;
+    if (!strcmp(spec->name, "format"))
+        return FORMATS;
     return words_of_flag(spec->name);
 }
 

@@ -103,8 +103,7 @@ int run_export(const command *self, int argc, char **argv)
     export_run e = {.bar = {.what = "export"}};
     replay_setup *p = &e.setup;
     option_spec specs[MAX_OPTIONS] = {
-        {"format", "FORMAT", "memory_viz (pytorch.org/memory_viz) or vma (GpuMemDumpVis)",
-         OPTION_TEXT, &e.format},
+        {"format", "FORMAT", "memory_viz, or vma for GpuMemDumpVis", OPTION_TEXT, &e.format},
         {"output", "FILE", "the file to write (-: standard output)", OPTION_TEXT, &e.file.path},
         {"at", "WHEN", "replay up to the peak (default), the end, or N events", OPTION_TEXT, &e.at},
         DEVICE_OPTIONS(&p->choice),

@@ -284,9 +284,10 @@ int run_import(const command *self, int argc, char **argv)
     char words[64];
     r = (import_run){.path = NULL};
     const option_spec specs[] = {
-        {"format", "WORD", "what FILE is; the first bytes tell it if this is absent", OPTION_TEXT,
-         &r.word},
-        {"output", "TRACE", "write the trace into a file (default: standard output)", OPTION_TEXT,
+        {"format", "WORD",
+         "memory_viz, rmm, kineto, minimalloc or vma\n(default: the begin of the file tells it)",
+         OPTION_TEXT, &r.word},
+        {"output", "FILE", "write the trace into a file (default: standard output)", OPTION_TEXT,
          &r.output},
         {"device", "D",
          "kineto, memory_viz: the number of a device; kineto: cpu\n"
