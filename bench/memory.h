@@ -46,6 +46,7 @@ void measure_transient(memory_bench *b);    /* memory_transient.c: driver calls 
 void measure_slow(memory_bench *b);         /* memory_slow.c: waiting during page creation */
 void measure_find(memory_bench *b);         /* memory_find.c: look-ups by address */
 void measure_free_at(memory_bench *b);      /* memory_free_at.c: frees by address */
+void measure_record(memory_bench *b);       /* memory_record.c: the cost of a recording */
 void measure_chunks(memory_bench *b);       /* memory_chunks.c: growth of elastic memories */
 void measure_fill(memory_bench *b);         /* memory_fill.c: refusals near a limit */
 void measure_vulkan_writes(memory_bench *b); /* vulkan_writes.c: small writes to device memory */

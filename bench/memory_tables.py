@@ -123,6 +123,12 @@ def free_at(figures):
     return table(("", "threads", "pair"), rows)
 
 
+def record(figures):
+    rows = [(row["way"], f"{row['pair_ns']['min']:.1f} / {row['pair_ns']['median']:.1f}", f"{row['event_ns']:.1f}")
+            for row in figures.data.get("record", []) if row["reps"]]
+    return table(("", "pair", "each event, beyond no recording"), rows)
+
+
 PARTS = (
     ("Goals.", lambda figures: goal_table(goals(figures))),
     ("Nanoseconds per pair of free and allocate by number of pages, minimum / median.", pages),
@@ -132,6 +138,7 @@ PARTS = (
     ("Milliseconds of a call while another thread creates a page, minimum / median.", slow),
     ("Nanoseconds to look up an address among 100,000 allocations, least over the repeats.", find),
     ("Nanoseconds per pair of an allocation and a free by address, minimum / median.", free_at),
+    ("Nanoseconds per pair of an allocation and a free with a recording, minimum / median.", record),
 )
 
 

@@ -15,7 +15,7 @@ ROOT = pathlib.Path(sys.argv[2])
 SHORT = ("--reps", "1", "--pairs", "500", "--latency", "300", "--without", "VMA, min time",
          "--family", "full-pages", "--family", "threads-mixed*", "--family", "lock*",
          "--family", "transient-*", "--family", "slow-driver", "--family", "find", "--family", "free-at",
-         "--family", "chunks", "--family", "fill")
+         "--family", "record", "--family", "chunks", "--family", "fill")
 # subjects, by how threads share them
 ONE = ("quire", "VMA")
 STREAM = ("quire, on a stream",)
@@ -80,6 +80,9 @@ def find_problems(figures):
     yield from row_problems("free_at", rows, ("way", "threads"), wanted, "pair_ns")
     if [row["reps"] for row in rows] != [1] * len(wanted):
         yield str(rows)
+    wanted = {(way,) for way in ("not recorded", "not recorded, named", "recorded into a ring", "into a ring, named",
+                                 "into a file")}
+    yield from row_problems("record", figures["record"], ("way",), wanted, "pair_ns")
 
 
 def wait_problems(figures):
