@@ -362,7 +362,7 @@ static bool run_stop(pickle_reader *p, uint32_t argument)
 static bool run_protocol(pickle_reader *p, uint32_t argument)
 {
     (void)argument;
-    uint64_t number;
+    uint64_t number = 0;
     if (!take_number(p, 1, &number))
         return false;
     if (number > 5)
@@ -393,7 +393,7 @@ static bool run_real_line(pickle_reader *p, uint32_t argument)
 
 static bool run_integer(pickle_reader *p, uint32_t bytes)
 {
-    uint64_t number;
+    uint64_t number = 0;
     if (!take_number(p, bytes, &number))
         return false;
     const bool is_negative = bytes == 4 && number > INT32_MAX; /* the shorter ones are unsigned */
@@ -471,7 +471,7 @@ static bool run_tuple(pickle_reader *p, uint32_t values)
 /* TUPLE and FROZENSET: all values above the mark become one. */
 static bool run_marked(pickle_reader *p, uint32_t kind)
 {
-    uint64_t mark;
+    uint64_t mark = 0;
     if (!take_mark(p, &mark) || !may_lose_all(p, mark + 1))
         return false;
     p->count = mark;
@@ -500,7 +500,7 @@ static bool append_all(pickle_reader *p, uint64_t list, uint64_t from)
 /* Adds the values from a place on to the container below `end`, and leaves that on the stack. */
 static bool add_all(pickle_reader *p, pickle_kind kind, uint64_t end, uint64_t from)
 {
-    uint64_t number;
+    uint64_t number = 0;
     if (!container(p, end, kind, &number))
         return false;
     const bool added = kind == PICKLE_DICT   ? set_all(p, number, from)
@@ -513,7 +513,7 @@ static bool add_all(pickle_reader *p, pickle_kind kind, uint64_t end, uint64_t f
 /* SETITEMS, APPENDS and ADDITEMS. */
 static bool run_add_marked(pickle_reader *p, uint32_t kind)
 {
-    uint64_t mark;
+    uint64_t mark = 0;
     return take_mark(p, &mark) && add_all(p, (pickle_kind)kind, mark, mark + 1);
 }
 
@@ -528,7 +528,7 @@ static bool run_add(pickle_reader *p, uint32_t kind)
    empty one of protocol 0. */
 static bool run_make(pickle_reader *p, uint32_t kind)
 {
-    uint64_t mark;
+    uint64_t mark = 0;
     if (!take_mark(p, &mark))
         return false;
     if (p->count > mark + 1)

@@ -189,8 +189,8 @@ static bool refuse_line(reader *r, const char *what, uint64_t pointer)
 /* An allocation of 0 bytes has no memory, and often no pointer. */
 static bool read_line(reader *r)
 {
-    action what;
-    uint64_t pointer, size, stream;
+    action what = FAILURE;
+    uint64_t pointer = 0, size = 0, stream = 0;
     if (!read_columns(r, &what, &pointer, &size, &stream))
         return false;
     if (what == FREE) {
