@@ -14,6 +14,7 @@
 
 #include "quire/record.h"
 #include "quire/trace.h"
+#include "src/base/recording.h"
 #include "tests/support/crew.h"
 #include "tests/support/fixture.h"
 #include "tests/support/streams.h"
@@ -289,6 +290,116 @@ UNIT_ON(recorder, rows_of_threads_make_a_trace, fixture, f,
     for (uint32_t i = 1; i <= 3; i++)
         crew_await(&threads, i);
     crew_end(&threads);
+}
+
+/* ---- order ---------------------------------------------------------------------------------- */
+
+enum { THREADS = 8, ROUNDS = 200, EACH = 8, GRANULE = 256, MAX_PAGES = 64 };
+
+typedef struct placed {
+    uint64_t id;
+    uint32_t page;
+    uint64_t offset, size;
+} placed;
+
+/* What a thread allocated and where. */
+typedef struct placer {
+    quire_memory *memory;
+    uint32_t number;
+    size_t count;
+    placed all[ROUNDS * EACH];
+} placer;
+
+static void place_and_free(void *user)
+{
+    placer *p = user;
+    uint64_t random = p->number + 1;
+    for (int i = 0; i < ROUNDS; i++) {
+        quire_allocation made[EACH];
+        for (int k = 0; k < EACH; k++) {
+            quire_allocation_info info;
+            random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+            const quire_allocation_options options = {
+                .size = 1 + (random >> 33) % 8000, .alignment = GRANULE, .info = &info};
+            made[k].id = 0;
+            if (quire_allocate(p->memory, &options, &made[k]))
+                continue;
+            p->all[p->count++] = (placed){made[k].id, info.page, info.offset, info.size};
+        }
+        for (int k = 0; k < EACH; k++)
+            if (made[k].id)
+                quire_free(p->memory, made[k]);
+    }
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    const placed *one = a, *other = b;
+    return (one->id > other->id) - (one->id < other->id);
+}
+
+/* Takes the granules of a range, which must be free, or gives them back. */
+static void mark(bool taken[MAX_PAGES][PAGE / GRANULE], const placed *range, bool is_taken)
+{
+    CHECK(range->page < MAX_PAGES && range->offset + range->size <= PAGE);
+    for (uint64_t at = range->offset; at < range->offset + range->size; at += GRANULE) {
+        CHECK(taken[range->page][at / GRANULE] != is_taken);
+        taken[range->page][at / GRANULE] = is_taken;
+    }
+}
+
+/* Reads the records of all blocks in their order. */
+static void check_order(const placed *all, size_t count)
+{
+    static bool taken[MAX_PAGES][PAGE / GRANULE];
+    qi_block_header header;
+    qi_record record;
+    size_t allocations = 0, frees = 0;
+    memset(taken, 0, sizeof taken);
+    for (size_t block = 0; block < gathered.length; block += header.size) {
+        memcpy(&header, gathered.text + block, sizeof header);
+        for (size_t at = sizeof header; at < header.size; at += QI_RECORDING_UNIT) {
+            memcpy(&record, gathered.text + block + at, sizeof record);
+            const placed wanted = {.id = record.id};
+            const placed *range = bsearch(&wanted, all, count, sizeof *all, compare_ids);
+            CHECK(range && (record.kind == QI_RECORD_ALLOC || record.kind == QI_RECORD_FREE));
+            mark(taken, range, record.kind == QI_RECORD_ALLOC);
+            allocations += record.kind == QI_RECORD_ALLOC;
+            frees += record.kind == QI_RECORD_FREE;
+            at += record.kind == QI_RECORD_ALLOC ? QI_RECORDING_UNIT : 0;
+        }
+    }
+    CHECK(allocations == count && frees == count);
+}
+
+/* Threads take ranges that others just freed: a replay in the order of the records has the same
+   ranges at each address. */
+UNIT_ON(recorder, ranges_of_threads_never_overlap_in_the_order_of_the_records, fixture, f,
+        fixture_make(f, &(quire_memory_options){.shards = 2,
+                                                .pages = {.page_size = PAGE, .max_pages = 6}}),
+        fixture_end)
+{
+    static placer placers[THREADS];
+    static placed all[THREADS * ROUNDS * EACH];
+    crew threads;
+    size_t count = 0;
+    quire_recorder *recorder = start(f->memory, NULL);
+    crew_start(&threads, THREADS);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        placers[i] = (placer){.memory = f->memory, .number = i};
+        crew_tell(&threads, i + 1, place_and_free, &placers[i]);
+    }
+    for (uint32_t i = 0; i < THREADS; i++)
+        crew_await(&threads, i + 1);
+    crew_end(&threads);
+    stop(&recorder);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        memcpy(all + count, placers[i].all, placers[i].count * sizeof *all);
+        count += placers[i].count;
+    }
+    CHECK(count > THREADS * ROUNDS);
+    qsort(all, count, sizeof *all, compare_ids);
+    check_order(all, count);
 }
 
 /* ---- blocks --------------------------------------------------------------------------------- */
