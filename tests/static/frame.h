@@ -19,6 +19,16 @@
 #include <quire/quire.h>
 #include <quire/trace.h>
 
+/* Stand-ins for the macros of Tracy's TracyC.h, which a fragment uses. */
+#define TracyCAllocN(pointer, size, name) frame_note(pointer, (size) && (name))
+#define TracyCFreeN(pointer, name) frame_note(pointer, (name) != NULL)
+
+static inline void frame_note(const void *pointer, bool is_complete)
+{
+    if (!pointer || !is_complete)
+        abort();
+}
+
 typedef struct frame_objects {
     quire_device *device;
     quire_memory *memory;        /* device-local */
