@@ -114,9 +114,9 @@ static inline void vmaSetCurrentFrameIndex(VmaAllocator allocator, uint32_t fram
 /*
  * Heap budgets query the driver. vmaCheckCorruption verifies the records of the memories, and in a
  * checked build of quire the red zones: VK_ERROR_UNKNOWN means that something is damaged,
- * FEATURE_NOT_PRESENT that the build is not checked. vmaBuildStatsString writes quire's own text:
- * with `detailedMap` a JSON array of the memories (docs/formats.md), otherwise their reports. The
- * program frees it; it is NULL if host memory is exhausted.
+ * FEATURE_NOT_PRESENT that the build is not checked. vmaBuildStatsString writes what
+ * quire_device_write_vma does, with the detailed map also without `detailedMap`: each memory is a
+ * custom pool. The program frees the text; it is NULL if host memory is exhausted.
  */
 
 QUIRE_API void quire_vma_calculate_statistics(VmaAllocator allocator, VmaTotalStatistics *pStats);
