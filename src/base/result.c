@@ -117,6 +117,8 @@ size_t qi_error_take_reason(qi_error_reason *reason, char *text, size_t size)
     if (last_error.writer)
         qi_error_sentence();
     reason->native = last_error.native;
+    reason->limit = last_error.limit;
+    reason->limit_max = last_error.limit_max;
     reason->pattern = last_error.pattern;
     memcpy(reason->numbers, last_error.numbers, sizeof reason->numbers);
     return qi_copy_text(text, size, last_error.used ? last_error.text : "");
@@ -146,6 +148,8 @@ static void begin(quire_result code, int64_t native, const char *pattern, qi_err
     last_error.code = code;
     last_error.native = native;
     last_error.number++;
+    last_error.limit = QI_LIMIT_NONE;
+    last_error.limit_max = 0;
     last_error.pattern = pattern;
     last_error.writer = writer;
     last_error.used = 0;
@@ -191,6 +195,13 @@ quire_result qi_fail_name_numbers(quire_result code, const char *pattern, const 
 {
     qi_fail_numbers(code, pattern, numbers);
     last_error.used = qi_copy_text(last_error.text, QI_ERROR_NAME, name);
+    return code;
+}
+
+quire_result qi_fail_at_limit(qi_limit limit, uint64_t max, quire_result code)
+{
+    last_error.limit = limit;
+    last_error.limit_max = max;
     return code;
 }
 

@@ -17,6 +17,21 @@
 
 enum { QI_ERROR_NUMBERS = 6, QI_ERROR_TEXT = 1024, QI_ERROR_NAME = 256 };
 
+/* The limits that refuse a request; its error names the one that it met. */
+typedef enum qi_limit {
+    QI_LIMIT_NONE,
+    QI_LIMIT_HEAP_SIZE,    /* the bytes of the heap: such a page never fits */
+    QI_LIMIT_PAGE_SIZE,    /* the largest page of the device */
+    QI_LIMIT_HEAP,         /* of the caller, for the pages of the heap */
+    QI_LIMIT_BUDGET,       /* of the heap, as the backend reports it */
+    QI_LIMIT_MEMORY,       /* of the caller, for the pages of the memory */
+    QI_LIMIT_NAMES,        /* of the caller, for names with a prefix */
+    QI_LIMIT_MEMORY_PAGES, /* number of pages of the memory */
+    QI_LIMIT_DEVICE_PAGES, /* number of pages of the device */
+    QI_LIMIT_ADDRESSES,    /* bytes of addresses of an elastic page */
+    QI_LIMIT_ALLOCATIONS   /* number of allocations of the memory */
+} qi_limit;
+
 /* Writes the sentence of a failure from its facts, which are aligned as qi_error.text is. */
 typedef void (*qi_error_writer)(const void *facts, char *text, size_t size);
 
@@ -25,6 +40,8 @@ typedef struct qi_error {
     quire_result code;
     int64_t native;
     uint64_t number; /* errors of the thread so far */
+    qi_limit limit;  /* that the request met; see qi_fail_at_limit */
+    uint64_t limit_max;
     const char *pattern;
     uint64_t numbers[QI_ERROR_NUMBERS];
     qi_error_writer writer;
@@ -50,6 +67,8 @@ void qi_error_restore(const qi_error *saved);
 /* What a report keeps of the thread's last error, as its reason. */
 typedef struct qi_error_reason {
     int64_t native;
+    qi_limit limit;
+    uint64_t limit_max;
     const char *pattern; /* NULL: the sentence was made before */
     uint64_t numbers[QI_ERROR_NUMBERS];
 } qi_error_reason;
@@ -88,6 +107,10 @@ quire_result qi_fail_numbers(quire_result code, const char *pattern, const uint6
     qi_fail_name_numbers((code), (pattern), (name), (const uint64_t[QI_ERROR_NUMBERS]){__VA_ARGS__})
 quire_result qi_fail_name_numbers(quire_result code, const char *pattern, const char *name,
                                   const uint64_t *numbers);
+
+/* Notes in the thread's last error, which the caller has just made, the limit that refuses: `max`
+   bytes or pieces. Returns `code`. */
+quire_result qi_fail_at_limit(qi_limit limit, uint64_t max, quire_result code);
 
 /* Fails with a report that `writer` makes of a copy of `size` bytes, at most QI_ERROR_TEXT. */
 quire_result qi_fail_later(quire_result code, int64_t native, qi_error_writer writer,

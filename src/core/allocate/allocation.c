@@ -688,14 +688,30 @@ static quire_result try_all(const qi_fallback *fallback, bool skip_callback, uin
     return error->code;
 }
 
+/* Notes in each memory the kinds of its device that have refused the call. */
+static void note_kinds(const qi_fallback *fallback, uint64_t since)
+{
+    quire_memory *const *memories = fallback->memories;
+    for (uint32_t i = 0; i < fallback->count; i++) {
+        uint32_t kinds = 0;
+        for (uint32_t k = 0; k < fallback->count; k++)
+            if (memories[k]->device == memories[i]->device)
+                kinds |= UINT32_C(1) << memories[k]->kind;
+        qi_oom_note_kinds(memories[i], kinds, since);
+    }
+}
+
 quire_result qi_fallback_run(const qi_fallback *fallback, uint32_t *chosen)
 {
     *chosen = 0;
     qi_error before, error;
+    uint64_t since = qi_oom_thread_count();
     qi_error_save(&before);
     quire_result result = try_all(fallback, true, chosen, &error);
     if (result && result != QUIRE_ERROR_INVALID_ARGUMENT)
         result = try_all(fallback, false, chosen, &error);
+    if (result && result != QUIRE_ERROR_INVALID_ARGUMENT)
+        note_kinds(fallback, since);
     if (result != QUIRE_ERROR_INVALID_ARGUMENT) /* its text is the thread's last error already */
         qi_error_restore(result ? &error : &before);
     return result;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "src/base/bits.h"
+#include "src/base/thread.h"
 #include "src/core/device/device.h"
 #include "src/core/page/sizes.h"
 #include "src/core/state/event.h"
@@ -21,22 +22,6 @@ void qi_oom_count(quire_memory *memory)
     qi_shard *shard = qi_shard_mine(memory);
     qi_lock_acquire(&shard->lock);
     shard->stats.failures++;
-    qi_lock_release(&shard->lock);
-}
-
-/* Requires no lock. Stores the thread's last error as the shard's last report. */
-static void remember(quire_memory *memory, const qi_oom_request *request, quire_result result)
-{
-    qi_shard *shard = qi_shard_mine(memory);
-    uint64_t number = qi_atomic_add_u64(&memory->oom_reports, 1) + 1;
-    qi_lock_acquire(&shard->lock);
-    if (number > shard->last_oom.number) {
-        shard->last_oom.number = number;
-        shard->last_oom.code = result;
-        shard->last_oom.size = request->size;
-        shard->last_oom.alignment = request->alignment;
-        qi_error_save(&shard->last_oom.report);
-    }
     qi_lock_release(&shard->lock);
 }
 
@@ -115,6 +100,56 @@ static void write_report(const void *known, char *text, size_t size)
              (unsigned long long)f->room.page_count, qi_plural(f->room.page_count), tried);
 }
 
+/* Refusals of this thread so far, in all memories. */
+static _Thread_local uint64_t thread_refusals;
+
+uint64_t qi_oom_thread_count(void)
+{
+    return thread_refusals;
+}
+
+/* Requires no lock. Stores the facts and the thread's last error as the shard's last report. */
+static void remember(quire_memory *memory, const facts *f, quire_result result)
+{
+    qi_shard *shard = qi_shard_mine(memory);
+    qi_oom_record *record = &shard->last_oom;
+    const qi_oom_request *request = &f->request;
+    uint64_t number = qi_atomic_add_u64(&memory->oom_reports, 1) + 1;
+    thread_refusals++;
+    qi_lock_acquire(&shard->lock);
+    if (number > record->number) {
+        record->number = number;
+        record->code = result;
+        record->size = request->size;
+        record->alignment = request->alignment;
+        qi_copy_text(record->name, sizeof record->name, request->name ? request->name : "");
+        record->is_dedicated = request->is_dedicated;
+        record->tried = request->tried;
+        record->kinds = UINT32_C(1) << memory->kind;
+        record->limit = f->reason.limit;
+        record->limit_max = f->reason.limit_max;
+        record->largest_free = f->room.largest_free;
+        record->free_bytes = f->room.free_bytes;
+        record->page_count = f->room.page_count;
+        record->thread = qi_thread_self();
+        record->thread_number = thread_refusals;
+        qi_error_save(&record->report);
+    }
+    qi_lock_release(&shard->lock);
+}
+
+void qi_oom_note_kinds(quire_memory *memory, uint32_t kinds, uint64_t since)
+{
+    for (uint32_t i = 0; i < qi_shard_count(memory); i++) {
+        qi_shard *shard = memory->shards[i];
+        qi_oom_record *record = &shard->last_oom;
+        qi_lock_acquire(&shard->lock);
+        if (record->thread == qi_thread_self() && record->thread_number > since)
+            record->kinds |= kinds;
+        qi_lock_release(&shard->lock);
+    }
+}
+
 quire_result qi_oom_report(quire_memory *memory, const qi_oom_request *request, quire_result result)
 {
     facts f;
@@ -130,7 +165,8 @@ quire_result qi_oom_report(quire_memory *memory, const qi_oom_request *request, 
     f.reason_text = (uint32_t)used;
     used += qi_error_take_reason(&f.reason, f.texts + used, QI_ERROR_TEXT / 2);
     qi_fail_later(result, f.reason.native, write_report, &f, offsetof(facts, texts) + used);
-    remember(memory, request, result);
+    qi_ignore(qi_fail_at_limit(f.reason.limit, f.reason.limit_max, result));
+    remember(memory, &f, result);
     qi_event_refusal(memory, request->size, result);
     return result;
 }

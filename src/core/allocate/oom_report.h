@@ -44,6 +44,14 @@ quire_result qi_oom_report(quire_memory *memory, const qi_oom_request *request,
 /* Counts a refusal whose error is already complete. */
 void qi_oom_count(quire_memory *memory);
 
+/*
+ * A call that tries several memories of a device notes after its failure, in each of them, the
+ * kinds that refused it. `since` is qi_oom_thread_count from the beginning of the call: a record
+ * of an earlier call, or of another thread, stays as it is.
+ */
+uint64_t qi_oom_thread_count(void);
+void qi_oom_note_kinds(quire_memory *memory, uint32_t kinds, uint64_t since);
+
 /* Copies the last report of all shards; number 0 if there is none. */
 void qi_oom_last(quire_memory *memory, qi_oom_record *last);
 

@@ -118,12 +118,16 @@ static quire_result take_of_memory(const qi_budget_claim *claim, uint64_t bytes)
         return QUIRE_SUCCESS;
     refuse(claim, max, max, used);
     if (bytes > max)
-        return qi_fail_naming(QUIRE_ERROR_OVER_BUDGET,
-                              "a new page of %b can never fit: the limit of memory '%t' is %b",
-                              claim->name, bytes, max);
-    return qi_fail_naming(QUIRE_ERROR_OVER_BUDGET,
-                          "a new page of %b would exceed the %b limit of memory '%t' (%b in use)",
-                          claim->name, bytes, max, used);
+        return qi_fail_at_limit(
+            QI_LIMIT_MEMORY, max,
+            qi_fail_naming(QUIRE_ERROR_OVER_BUDGET,
+                           "a new page of %b can never fit: the limit of memory '%t' is %b",
+                           claim->name, bytes, max));
+    return qi_fail_at_limit(
+        QI_LIMIT_MEMORY, max,
+        qi_fail_naming(QUIRE_ERROR_OVER_BUDGET,
+                       "a new page of %b would exceed the %b limit of memory '%t' (%b in use)",
+                       claim->name, bytes, max, used));
 }
 
 /* The lower one of the backend's limit of pages and the caller's. */
@@ -146,9 +150,11 @@ static quire_result take_page(quire_device *device)
     uint64_t max = is_advice ? qi_account_max(&device->pages) : max_pages(device), count = 0;
     if (qi_account_take(&device->pages, 1, max, &count))
         return QUIRE_SUCCESS;
-    return qi_fail_with(QUIRE_ERROR_TOO_MANY_PAGES,
-                        "a new page would exceed the device's limit of %u page%s (%u in use)", max,
-                        count);
+    return qi_fail_at_limit(
+        QI_LIMIT_DEVICE_PAGES, max,
+        qi_fail_with(QUIRE_ERROR_TOO_MANY_PAGES,
+                     "a new page would exceed the device's limit of %u page%s (%u in use)", max,
+                     count));
 }
 
 static void give_page(const qi_budget_claim *claim)
@@ -168,17 +174,23 @@ static quire_result refuse_heap(const qi_budget_claim *claim, uint64_t bytes, ui
     bool is_limit = limit <= claim->granted ||
                     (!claim->terms->is_strict && bytes > claim->terms->room_by_limit);
     if (bytes > limit)
-        return qi_fail_with(QUIRE_ERROR_OVER_BUDGET,
-                            "a new page of %b can never fit: the limit of heap %u is %b", bytes,
-                            heap, limit);
+        return qi_fail_at_limit(
+            QI_LIMIT_HEAP, limit,
+            qi_fail_with(QUIRE_ERROR_OVER_BUDGET,
+                         "a new page of %b can never fit: the limit of heap %u is %b", bytes, heap,
+                         limit));
     if (is_limit)
-        return qi_fail_with(QUIRE_ERROR_OVER_BUDGET,
-                            "a new page of %b would exceed the %b limit of heap %u (%b in use)",
-                            bytes, limit, heap, used);
-    return qi_fail_with(QUIRE_ERROR_OVER_BUDGET,
-                        "a new page of %b would exceed the %b budget of heap %u (%b of pages and "
-                        "%b of other memory in use)",
-                        bytes, seen->reported.budget, heap, used, seen->others);
+        return qi_fail_at_limit(
+            QI_LIMIT_HEAP, limit,
+            qi_fail_with(QUIRE_ERROR_OVER_BUDGET,
+                         "a new page of %b would exceed the %b limit of heap %u (%b in use)", bytes,
+                         limit, heap, used));
+    return qi_fail_at_limit(
+        QI_LIMIT_BUDGET, seen->reported.budget,
+        qi_fail_with(QUIRE_ERROR_OVER_BUDGET,
+                     "a new page of %b would exceed the %b budget of heap %u (%b of pages and "
+                     "%b of other memory in use)",
+                     bytes, seen->reported.budget, heap, used, seen->others));
 }
 
 /* The bytes are taken from the heap, of which `used` were in use before. */
@@ -245,11 +257,12 @@ quire_result qi_budget_claim_more(qi_budget_claim *claim, uint64_t bytes)
     if (!qi_account_take(&heap->account, bytes, max, &used)) {
         qi_account_give(claim->memory, bytes);
         refuse(claim, max, limit, used);
-        return qi_fail_with(
-            QUIRE_ERROR_OVER_BUDGET,
-            "the backend made a page of %b where %b were requested: heap %u may have "
-            "%b of pages",
-            claim->bytes + bytes, claim->bytes, claim->heap, max);
+        return qi_fail_at_limit(
+            max == limit ? QI_LIMIT_HEAP : QI_LIMIT_BUDGET, max,
+            qi_fail_with(QUIRE_ERROR_OVER_BUDGET,
+                         "the backend made a page of %b where %b were requested: heap %u may have "
+                         "%b of pages",
+                         claim->bytes + bytes, claim->bytes, claim->heap, max));
     }
     note_taken(claim, used, bytes);
     claim->bytes += bytes;

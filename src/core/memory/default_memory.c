@@ -12,7 +12,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "src/base/bits.h"
 #include "src/base/result.h"
+#include "src/core/allocate/oom_report.h"
 #include "src/core/memory/device_members.h"
 #include "src/core/memory/memory.h"
 #include "src/core/memory/options.h"
@@ -256,13 +258,27 @@ static quire_result make_in_kind(quire_device *device, uint32_t kind, void *work
     return result;
 }
 
-/* Tries the kinds after the best one, which failed. Returns NO_SPACE if none is left. */
-static quire_result search_on(quire_device *device, quire_kind_request request, uint32_t kind,
-                              void *work, make_function make, quire_memory **memory)
+/* Notes the kinds that have refused a call in their memories. `since`: see qi_oom_note_kinds. */
+static void note_kinds(const quire_device *device, uint32_t kinds, uint64_t since)
 {
+    for (uint32_t left = kinds; left; left &= left - 1) {
+        quire_memory *memory = default_at(device, qi_lowest_bit(left));
+        if (memory)
+            qi_oom_note_kinds(memory, kinds, since);
+    }
+}
+
+/* Tries the kinds after the best one, which failed. Returns NO_SPACE if none is left; *refused then
+   has a bit for each kind. */
+static quire_result search_on(quire_device *device, quire_kind_request request, uint32_t kind,
+                              void *work, make_function make, quire_memory **memory,
+                              uint32_t *refused)
+{
+    *refused = 0;
     if (!request.mask)
         request.mask = UINT32_MAX;
     for (;;) {
+        *refused |= UINT32_C(1) << kind;
         request.mask &= ~(UINT32_C(1) << kind);
         if (!request.mask || qi_kind_choose(device, &request, &kind))
             return QUIRE_ERROR_NO_SPACE;
@@ -276,7 +292,8 @@ static quire_result search_on(quire_device *device, quire_kind_request request, 
 static quire_result search(quire_device *device, const quire_kind_request *request, void *work,
                            make_function make, quire_memory **memory)
 {
-    uint32_t kind = 0;
+    uint32_t kind = 0, refused = 0;
+    uint64_t since = qi_oom_thread_count();
     qi_error before;
     qi_error_save(&before);
     quire_result first = qi_kind_choose(device, request, &kind);
@@ -287,11 +304,12 @@ static quire_result search(quire_device *device, const quire_kind_request *reque
         return first;
     qi_error error;
     qi_error_save(&error);
-    quire_result result = search_on(device, *request, kind, work, make, memory);
+    quire_result result = search_on(device, *request, kind, work, make, memory, &refused);
     if (!result)
         qi_error_restore(&before);
     if (result != QUIRE_ERROR_NO_SPACE)
         return result;
+    note_kinds(device, refused, since);
     qi_error_restore(&error);
     return first;
 }

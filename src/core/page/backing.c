@@ -418,10 +418,12 @@ quire_result qi_backing_make_room(qi_shard *shard, uint64_t size, uint64_t align
     }
     quire_result result = QUIRE_SUCCESS;
     if (!qi_space_find_window(shard->space, size, alignment, &window))
-        result = qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                              "%b (%u byte%s) requested: no stretch of the page's %b of addresses "
-                              "has room",
-                              size, size, page->native.native.size);
+        result = qi_fail_at_limit(
+            QI_LIMIT_ADDRESSES, page->native.native.size,
+            qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+                         "%b (%u byte%s) requested: no stretch of the page's %b of addresses "
+                         "has room",
+                         size, size, page->native.native.size));
     else
         result = make_window(page, &window, true, progress);
     if (result)

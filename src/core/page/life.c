@@ -134,18 +134,18 @@ static uint32_t find_number(qi_pages *pages, qi_page_events *events)
     return number;
 }
 
-/*
- * Requires the lock of the pages. Assigns the lowest free number and a record in phase MAKING.
- * Fails with TOO_MANY_PAGES or OUT_OF_HOST_MEMORY.
- */
+/* Requires the lock of the pages. Assigns the lowest free number and a record in phase MAKING.
+   Fails with TOO_MANY_PAGES or OUT_OF_HOST_MEMORY. */
 static quire_result take_number(quire_memory *memory, qi_page_events *events, qi_page **out)
 {
     qi_pages *pages = &memory->pages;
     uint32_t max = memory->policy.max_pages;
     if (max && pages->in_use >= max)
-        return qi_fail_naming(QUIRE_ERROR_TOO_MANY_PAGES,
-                              "memory '%t' has %u page%s, the maximum of its policy", memory->name,
-                              pages->in_use);
+        return qi_fail_at_limit(
+            QI_LIMIT_MEMORY_PAGES, max,
+            qi_fail_naming(QUIRE_ERROR_TOO_MANY_PAGES,
+                           "memory '%t' has %u page%s, the maximum of its policy", memory->name,
+                           pages->in_use));
     uint32_t number = find_number(pages, events);
     if (!qi_table_ensure(&pages->records, &memory->host, number))
         return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for page record %u",
@@ -187,9 +187,11 @@ static quire_result begin_page(qi_shard *shard, qi_page_plan *p, qi_page_events 
         return qi_fail_text(QUIRE_ERROR_WRONG_STATE, "memory '%s' is being destroyed",
                             memory->name);
     if (!p->dedicated && has_all_shared(shard))
-        return qi_fail_naming(QUIRE_ERROR_TOO_MANY_PAGES,
-                              "memory '%t' has %u shared page and cannot have another",
-                              memory->name, qi_page_max_shared(shard));
+        return qi_fail_at_limit(
+            QI_LIMIT_MEMORY_PAGES, qi_page_max_shared(shard),
+            qi_fail_naming(QUIRE_ERROR_TOO_MANY_PAGES,
+                           "memory '%t' has %u shared page and cannot have another", memory->name,
+                           qi_page_max_shared(shard)));
     if (!p->dedicated && p->needed > room)
         return qi_fail_with(
             QUIRE_ERROR_OUT_OF_RANGE,

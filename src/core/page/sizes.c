@@ -62,13 +62,16 @@ quire_result qi_page_check_total(const quire_memory *memory, uint64_t size, uint
 {
     uint64_t heap = heap_of(memory), max = memory->device->info.limits.max_page;
     if (total > heap)
-        return qi_fail_with(
-            QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-            "%b (%u byte%s) can never fit: the heap of memory kind %u has %b in all", size, size,
-            memory->kind, heap);
+        return qi_fail_at_limit(
+            QI_LIMIT_HEAP_SIZE, heap,
+            qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+                         "%b (%u byte%s) can never fit: the heap of memory kind %u has %b in all",
+                         size, size, memory->kind, heap));
     if (max && total > max)
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                            "%b can never fit: the largest page of the device has %b", size, max);
+        return qi_fail_at_limit(
+            QI_LIMIT_PAGE_SIZE, max,
+            qi_fail_with(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
+                         "%b can never fit: the largest page of the device has %b", size, max));
     return QUIRE_SUCCESS;
 }
 

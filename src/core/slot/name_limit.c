@@ -49,13 +49,17 @@ static quire_result refuse(const qi_name_limit *limit, uint64_t bytes, uint64_t 
 {
     uint64_t max = qi_account_max(&limit->held);
     if (bytes > max)
-        return qi_fail_naming(QUIRE_ERROR_OVER_BUDGET,
-                              "%b can never fit: the limit of names that start with '%t' is %b",
-                              limit->prefix, bytes, max);
-    return qi_fail_naming(
-        QUIRE_ERROR_OVER_BUDGET,
-        "%b more would exceed the %b limit of names that start with '%t' (%b in use)",
-        limit->prefix, bytes, max, held);
+        return qi_fail_at_limit(
+            QI_LIMIT_NAMES, max,
+            qi_fail_naming(QUIRE_ERROR_OVER_BUDGET,
+                           "%b can never fit: the limit of names that start with '%t' is %b",
+                           limit->prefix, bytes, max));
+    return qi_fail_at_limit(
+        QI_LIMIT_NAMES, max,
+        qi_fail_naming(
+            QUIRE_ERROR_OVER_BUDGET,
+            "%b more would exceed the %b limit of names that start with '%t' (%b in use)",
+            limit->prefix, bytes, max, held));
 }
 
 quire_result qi_names_admit_any(const qi_names *names, const char *name, uint64_t bytes)

@@ -48,9 +48,11 @@ static quire_result take_block(qi_slots *slots, qi_slot_queue *queue, qi_host *h
     qi_lock_acquire(&slots->lock);
     uint32_t top = qi_slots_top(slots);
     if (top + BLOCK == QI_SLOT_COUNT) { /* the last block would need a separate chunk */
-        result = qi_fail_naming(QUIRE_ERROR_TOO_MANY_ALLOCATIONS,
-                                "memory '%t' has %u allocation%s, as many as it can number",
-                                slots->owner, top);
+        result = qi_fail_at_limit(
+            QI_LIMIT_ALLOCATIONS, top,
+            qi_fail_naming(QUIRE_ERROR_TOO_MANY_ALLOCATIONS,
+                           "memory '%t' has %u allocation%s, as many as it can number",
+                           slots->owner, top));
     } else if (!qi_table_ensure(&slots->states, host, top)) {
         result = qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
                               "no host memory for the record of allocation %u", top + 1);

@@ -28,7 +28,16 @@ typedef struct qi_oom_record {
     quire_result code;
     uint64_t size; /* requested bytes */
     uint64_t alignment;
-    qi_error report; /* its words are made when they are read */
+    char name[QUIRE_MAX_NAME + 1]; /* "": none */
+    bool is_dedicated;             /* free ranges could not serve it */
+    uint32_t tried;                /* QI_TRIED_... (allocate/oom_report.h) */
+    uint32_t kinds;                /* bit i: kind i of the device refused the same call */
+    qi_limit limit;                /* that the request met */
+    uint64_t limit_max;
+    uint64_t largest_free, free_bytes, page_count; /* of the memory then */
+    const void *thread;                            /* qi_thread_self of the caller */
+    uint64_t thread_number;                        /* counts the refusals of this thread */
+    qi_error report;                               /* its words are made when they are read */
 } qi_oom_record;
 
 /*

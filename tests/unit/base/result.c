@@ -290,6 +290,28 @@ static void *fail_elsewhere(void *failed)
     return NULL;
 }
 
+/* The limit belongs to the error that met it, and to a report whose reason this error is. */
+UNIT(result, an_error_names_the_limit_that_it_met)
+{
+    char text[64];
+    qi_error error;
+    qi_error_reason reason;
+    CHECK_EQ(qi_fail_at_limit(QI_LIMIT_HEAP, 77, qi_fail(QUIRE_ERROR_OVER_BUDGET, "full")),
+             QUIRE_ERROR_OVER_BUDGET);
+    qi_error_save(&error);
+    CHECK(error.limit == QI_LIMIT_HEAP && error.limit_max == 77);
+    qi_error_take_reason(&reason, text, sizeof text);
+    CHECK(reason.limit == QI_LIMIT_HEAP && reason.limit_max == 77);
+    CHECK_STR(quire_last_error(), "full");
+    qi_ignore(qi_fail(QUIRE_ERROR_BUSY, "busy"));
+    qi_error other;
+    qi_error_save(&other);
+    CHECK(other.limit == QI_LIMIT_NONE && !other.limit_max);
+    qi_error_restore(&error);
+    qi_error_take_reason(&reason, text, sizeof text);
+    CHECK(reason.limit == QI_LIMIT_HEAP && reason.limit_max == 77);
+}
+
 UNIT(result, each_thread_has_its_own_last_error)
 {
     CHECK_FAILS(qi_fail_with(QUIRE_ERROR_BUSY, "here: %u", 1), QUIRE_ERROR_BUSY);

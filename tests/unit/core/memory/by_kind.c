@@ -3,6 +3,7 @@
  * by_kind.c - ranges, buffers and images without a memory of the caller: which kind is chosen, what
  * follows if it is full, and what a failure leaves behind.
  */
+#include "src/core/allocate/oom_report.h"
 #include "src/core/memory/default_memory.h"
 #include "tests/support/crew.h"
 #include "tests/support/fake.h"
@@ -251,6 +252,27 @@ EACH(the_error_of_the_best_kind_is_returned_if_all_refuse, RANGE)
     expect_refused(b, s, NULL, false, QUIRE_ERROR_OVER_BUDGET, "memory 'default memory of");
     CHECK_EQ(b->fake.objects, 0);
     quire_memory_destroy_all(&other);
+}
+
+/* Each default memory that was asked knows the kinds that refused with it. */
+UNIT_ON(by_kind, a_refusal_of_all_kinds_is_noted_in_each, bench, b, make(b), end)
+{
+    quire_memory *memory = NULL;
+    quire_allocation none;
+    const quire_allocation_options huge = {.size = UINT64_C(1) << 50};
+    uint32_t noted = 0;
+    CHECK_FAILS(quire_device_allocate(b->device, NULL, &huge, &memory, &none),
+                QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    for (uint32_t kind = 0; kind < KINDS; kind++) {
+        qi_oom_record last;
+        CHECK_OK(quire_device_default_memory(b->device, kind, &memory));
+        qi_oom_last(memory, &last);
+        if (!last.number)
+            continue;
+        noted |= UINT32_C(1) << kind;
+        CHECK_EQ(last.kinds, (UINT32_C(1) << KINDS) - 1);
+    }
+    CHECK_EQ(noted, (UINT32_C(1) << KINDS) - 1);
 }
 
 EACH(a_success_in_a_later_kind_keeps_the_last_error, RANGE)
