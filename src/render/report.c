@@ -1,103 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
- * report.c - gathers all data of a memory in one walk, then writes it as plain text.
+ * report.c - writes the facts of a memory (report_facts.h) as plain text.
  * quire_memory_write_report explains why an allocation failed; quire_device_write_report writes the
  * heaps of a device and all its memories.
  *
- * No lock is held while the sink runs. Statistics, budget and ranges are read one after the other,
- * so they can disagree while other threads allocate.
+ * No lock is held while the sink runs.
  */
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "src/base/bits.h"
 #include "src/base/json.h"
 #include "src/base/result.h"
 #include "src/base/text.h"
-#include "src/core/allocate/oom_report.h"
 #include "src/core/state/memory.h"
 #include "src/render/owners.h"
-
-enum { MAX_PAGES_LISTED = 10, MAX_NAMES_LISTED = 20 };
-
-typedef struct page_line {
-    uint32_t number;
-    bool dedicated;
-    uint64_t size;
-    uint64_t live;
-    uint64_t largest_free;
-} page_line;
+#include "src/render/report_facts.h"
 
 typedef struct report {
-    const quire_memory *memory;
-    quire_memory_stats stats;
-    uint32_t heap;
-    bool has_budget; /* see qi_device_describe_heap */
-    quire_budget_info budget;
-    qi_oom_record last_oom;
-    qi_owners owners;
-    page_line page; /* the page that the walk is in */
-    uint64_t pages; /* pages that the walk has entered */
-    page_line listed[MAX_PAGES_LISTED];
-    uint32_t listed_count;
-    bool lacks_memory; /* host memory was exhausted during the walk */
+    qi_report_facts facts;
     qi_writer writer;
 } report;
-
-/* ---- gathering ---------------------------------------------------------------------------- */
-
-/*
- * Inserts the finished page into the list, which is sorted by largest free range. Of equal pages
- * the lowest numbers stay, because the walk visits pages by number.
- */
-static void end_page(report *r)
-{
-    if (!r->pages)
-        return;
-    uint32_t at = r->listed_count;
-    while (at && r->listed[at - 1].largest_free < r->page.largest_free)
-        at--;
-    if (at == MAX_PAGES_LISTED)
-        return;
-    r->listed_count += r->listed_count < MAX_PAGES_LISTED;
-    for (uint32_t i = r->listed_count - 1; i > at; i--)
-        r->listed[i] = r->listed[i - 1];
-    r->listed[at] = r->page;
-}
-
-/* The visitor of the walk. Stops it if host memory is exhausted. */
-static bool gather_item(void *user, const quire_item *item)
-{
-    report *r = user;
-    if (!r->pages || r->page.number != item->page) {
-        end_page(r);
-        r->pages++;
-        r->page = (page_line){
-            .number = item->page, .dedicated = item->dedicated, .size = item->page_bytes};
-    }
-    if (item->is_free) {
-        if (!item->dedicated && item->size > r->page.largest_free)
-            r->page.largest_free = item->size;
-        return true;
-    }
-    uint64_t held = item->size + item->left_padding;
-    r->page.live += held;
-    r->lacks_memory = !qi_owners_add(&r->owners, item->name, held);
-    return !r->lacks_memory;
-}
-
-static quire_result gather(report *r)
-{
-    quire_device *device = r->memory->device;
-    r->heap = device->info.kinds[r->memory->kind].heap;
-    r->has_budget = qi_device_describe_heap(device, r->heap, &r->budget);
-    qi_ignore(quire_memory_get_stats(r->memory, &r->stats));
-    qi_oom_last(qi_memory_queried(r->memory), &r->last_oom);
-    quire_result result = quire_memory_walk(r->memory, gather_item, r);
-    if (!result && r->lacks_memory)
-        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a report");
-    end_page(r);
-    return result;
-}
 
 /* ---- writing ------------------------------------------------------------------------------ */
 
@@ -125,14 +48,14 @@ static void write_sums(qi_writer *w, const quire_memory_stats *stats)
 
 static void write_head(report *r)
 {
-    const quire_memory *memory = r->memory;
+    const quire_memory *memory = r->facts.memory;
     qi_write_text(&r->writer, "memory '");
     write_text(&r->writer, memory->name);
     qi_write_format(&r->writer, "': kind %" PRIu32 " (%s) of device '", memory->kind,
                     qi_flags(memory->flags).text);
     write_text(&r->writer, memory->device->info.name);
     qi_write_text(&r->writer, "'\n");
-    write_sums(&r->writer, &r->stats);
+    write_sums(&r->writer, &r->facts.stats);
 }
 
 /* Writes nothing if there is no limit. */
@@ -163,15 +86,27 @@ static void write_beyond(qi_writer *w, uint64_t pages)
 /* The budget and the limits that apply to the next page. */
 static void write_room(report *r)
 {
-    write_heap(&r->writer, r->heap, &r->budget, r->has_budget);
-    write_beyond(&r->writer, r->stats.pages_over_budget);
-    write_limit(&r->writer, r->budget.limit, "heap");
-    write_limit(&r->writer, qi_atomic_load_u64(&r->memory->account.limit), "memory");
+    const qi_report_facts *facts = &r->facts;
+    write_heap(&r->writer, facts->heap, &facts->budget, facts->has_budget);
+    write_beyond(&r->writer, facts->stats.pages_over_budget);
+    write_limit(&r->writer, facts->budget.limit, "heap");
+    write_limit(&r->writer, facts->limit, "memory");
+}
+
+/* The kinds that refused the same call, if there are several. */
+static void write_kinds(qi_writer *w, uint32_t kinds)
+{
+    if (qi_count_bits(kinds) < 2)
+        return;
+    for (uint32_t left = kinds; left; left &= left - 1)
+        qi_write_format(w, "%s%" PRIu32, left == kinds ? "  kinds that refused it: " : ", ",
+                        qi_lowest_bit(left));
+    qi_write_text(w, "\n");
 }
 
 static void write_last_failure(report *r)
 {
-    const qi_oom_record *last_oom = &r->last_oom;
+    qi_oom_record *last_oom = &r->facts.last_oom;
     if (!last_oom->number) {
         qi_write_text(&r->writer, "\nno allocation failed\n");
         return;
@@ -182,23 +117,65 @@ static void write_last_failure(report *r)
                     last_oom->number, qi_plural(last_oom->number),
                     quire_result_name(last_oom->code), last_oom->size, qi_plural(last_oom->size),
                     last_oom->alignment);
-    write_text(&r->writer, qi_error_text(&r->last_oom.report));
+    write_text(&r->writer, qi_error_text(&last_oom->report));
     qi_write_text(&r->writer, "\n");
+    write_kinds(&r->writer, last_oom->kinds);
 }
 
-/* The largest free range of a dedicated page is 0: no other request can use its free bytes. */
+/* "  between 'a' (2 MiB)": the word before the side, and the side. */
+static void write_side(qi_writer *w, const char *word, const qi_report_side *side)
+{
+    qi_write_text(w, word);
+    if (*side->name) {
+        qi_write_text(w, "'");
+        write_text(w, side->name);
+        qi_write_text(w, "'");
+    } else {
+        qi_write_text(w, "(unnamed)");
+    }
+    qi_write_format(w, " (%s)", qi_bytes(side->size).text);
+}
+
+/* What keeps the largest free range from being larger. Nothing if the page has no allocation. */
+static void write_sides(qi_writer *w, const qi_report_page *page)
+{
+    const qi_report_side *before = &page->before, *after = &page->after;
+    if (before->is_live)
+        write_side(w, after->is_live ? "  between " : "  after ", before);
+    if (after->is_live)
+        write_side(w, before->is_live ? " and " : "  before ", after);
+}
+
+/* What would free more. */
+static void write_remedies(qi_writer *w, const qi_report_facts *facts)
+{
+    if (facts->listed_count && facts->together > facts->listed[0].largest_free)
+        qi_write_format(w,
+                        "  if the live ranges moved together: largest free range would be %s, in "
+                        "page %" PRIu32 "\n",
+                        qi_bytes(facts->together).text, facts->together_page);
+    if (facts->unneeded && facts->can_be_elastic && !facts->memory->is_elastic)
+        qi_write_format(w, "  an elastic memory would reserve %s, %s less\n",
+                        qi_bytes(facts->reserved - facts->unneeded).text,
+                        qi_bytes(facts->unneeded).text);
+}
+
 static void write_pages(report *r)
 {
+    const qi_report_facts *facts = &r->facts;
     qi_write_format(&r->writer, "\npages by their largest free range: %" PRIu32 " of %" PRIu64 "\n",
-                    r->listed_count, r->pages);
-    if (r->listed_count)
+                    facts->listed_count, facts->pages);
+    if (facts->listed_count)
         qi_write_format(&r->writer, "%8s %12s %12s %13s\n", "page", "size", "live", "largest free");
-    for (uint32_t i = 0; i < r->listed_count; i++) {
-        const page_line *page = &r->listed[i];
-        qi_write_format(&r->writer, "%8" PRIu32 " %12s %12s %13s%s\n", page->number,
+    for (uint32_t i = 0; i < facts->listed_count; i++) {
+        const qi_report_page *page = &facts->listed[i];
+        qi_write_format(&r->writer, "%8" PRIu32 " %12s %12s %13s%s", page->number,
                         qi_bytes(page->size).text, qi_bytes(page->live).text,
                         qi_bytes(page->largest_free).text, page->dedicated ? "  dedicated" : "");
+        write_sides(&r->writer, page);
+        qi_write_text(&r->writer, "\n");
     }
+    write_remedies(&r->writer, facts);
 }
 
 static void write_owner(report *r, const qi_owner_sum *sum, const char *name)
@@ -211,8 +188,8 @@ static void write_owner(report *r, const qi_owner_sum *sum, const char *name)
 /* The names with the most live bytes, and one line for all others. */
 static void write_owners(report *r)
 {
-    qi_owners *owners = &r->owners;
-    uint64_t listed = owners->count < MAX_NAMES_LISTED ? owners->count : MAX_NAMES_LISTED;
+    qi_owners *owners = &r->facts.owners;
+    uint64_t listed = owners->count < QI_REPORT_NAMES ? owners->count : QI_REPORT_NAMES;
     uint64_t names = 0;
     qi_write_format(&r->writer, "\nlive bytes by name: %" PRIu64 " of %" PRIu64 "\n", listed,
                     owners->count);
@@ -242,13 +219,11 @@ quire_result quire_memory_write_report(const quire_memory *memory, quire_sink si
 {
     if (!memory || !sink)
         return qi_fail_null("quire_memory_write_report", !memory ? "memory" : "sink");
-    report r = {.memory = memory};
-    quire_result result = qi_owners_init(&r.owners, &memory->device->host.callbacks);
-    if (!result)
-        result = gather(&r);
+    report r;
+    quire_result result = qi_report_collect(memory, &r.facts);
     if (!result)
         result = write(&r, sink, user);
-    qi_owners_finish(&r.owners);
+    qi_report_forget(&r.facts);
     return result;
 }
 

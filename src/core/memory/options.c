@@ -79,7 +79,6 @@ bool qi_user_options_fill(const quire_device *device, quire_memory_options *opti
 /* ---- checks and defaults ------------------------------------------------------------------ */
 
 static const uint64_t DEFAULT_MAX_ALIGNMENT = UINT64_C(2) << 20;
-static const uint64_t DEFAULT_CHUNK = UINT64_C(256) << 10;
 enum { ADDRESSES_PER_BYTE = 4 }; /* so that a page with holes has stretches for large requests */
 
 /* An elastic memory has one page, whose chunks have one size. */
@@ -183,7 +182,8 @@ static void resolve_chunk(const quire_memory_options *options, uint64_t heap, qu
     if (limits->max_chunks && limits->max_chunks < most)
         most = limits->max_chunks;
     memory->chunk = least;
-    qi_raise(&memory->chunk, options->pages.page_size ? options->pages.page_size : DEFAULT_CHUNK);
+    qi_raise(&memory->chunk,
+             options->pages.page_size ? options->pages.page_size : QI_DEFAULT_CHUNK);
     memory->address_space = options->address_space;
     if (!options->address_space) {
         const uint64_t room = most * memory->chunk;

@@ -94,6 +94,21 @@ struct quire_memory {
 #endif
 };
 
+/* Bytes of a chunk, where the options of an elastic memory have none. */
+enum { QI_DEFAULT_CHUNK = 256 << 10 };
+
+/* Returns the bytes of a chunk; of a memory with pages, those that an elastic one would have. */
+static inline uint64_t qi_memory_elastic_chunk(const quire_memory *memory)
+{
+    uint64_t chunk = memory->chunk;
+    if (chunk)
+        return chunk;
+    chunk = memory->device->info.limits.elastic_granularity;
+    qi_raise(&chunk, QI_DEFAULT_CHUNK);
+    qi_raise(&chunk, memory->granule);
+    return chunk;
+}
+
 /* Returns the memory of a query, which takes it const: its locks and counters change. */
 static inline quire_memory *qi_memory_queried(const quire_memory *memory)
 {

@@ -69,7 +69,7 @@ CASE(statistics_pages_and_names, .page_size = PAGE)
     CHECK_HAS(text, "pages by their largest free range: 3 of 3\n"
                     "    page         size         live  largest free\n"
                     "       0        4 KiB          0 B         4 KiB\n"
-                    "       1        4 KiB     2.50 KiB      1.50 KiB\n"
+                    "       1        4 KiB     2.50 KiB      1.50 KiB  after 'decoder' (512 B)\n"
                     "       2        5 KiB     4.88 KiB           0 B  dedicated\n");
     CHECK_HAS(text, "live bytes by name: 3 of 3\n"
                     "        live  allocations  name\n"
@@ -185,6 +185,111 @@ CASE(ten_pages_at_most_the_largest_free_ranges_first, .page_size = PAGE)
         at = found;
     }
     CHECK_EQ(count(text, "        4 KiB  "), 10);
+}
+
+/* Fills a page with ranges 'a' to 'h' of an eighth each. */
+static void fill_in_eighths(fixture *f, quire_allocation made[8])
+{
+    for (int i = 0; i < 8; i++) {
+        const char name[] = {(char)('a' + i), '\0'};
+        made[i] = ALLOCATE(f, .size = PAGE / 8, .name = i == 5 ? NULL : name);
+    }
+}
+
+static void free_some(fixture *f, const quire_allocation *made, const char *names)
+{
+    for (; *names; names++)
+        CHECK_OK(quire_free(f->memory, made[*names - 'a']));
+}
+
+#define ROW "\n       0        4 KiB "
+
+CASE(what_lies_beside_the_largest_free_range, .page_size = PAGE)
+{
+    quire_allocation made[8];
+    fill_in_eighths(f, made);
+    CHECK_HAS(report(f), ROW "       4 KiB           0 B\n"); /* nothing is free */
+    free_some(f, made, "bc");
+    CHECK_HAS(report(f), ROW "       3 KiB         1 KiB  between 'a' (512 B) and 'd' (512 B)\n");
+    free_some(f, made, "a");
+    CHECK_HAS(report(f), ROW "    2.50 KiB      1.50 KiB  before 'd' (512 B)\n");
+    free_some(f, made, "dgh"); /* the first range has four eighths and is larger than the last */
+    CHECK_HAS(report(f), ROW "       1 KiB         2 KiB  before 'e' (512 B)\n");
+    free_some(f, made, "e");
+    CHECK_HAS(report(f), ROW "       512 B      2.50 KiB  before (unnamed) (512 B)\n");
+    free_some(f, made, "f");
+    CHECK_HAS(report(f), ROW "         0 B         4 KiB\n");
+}
+
+/* Of equal ranges the first one; the names of earlier ranges do not stay. */
+CASE(the_sides_of_the_first_of_equal_ranges, .page_size = PAGE)
+{
+    quire_allocation made[8];
+    fill_in_eighths(f, made);
+    free_some(f, made, "ceg");
+    CHECK_HAS(report(f), "512 B  between 'b' (512 B) and 'd' (512 B)\n");
+    free_some(f, made, "h");
+    CHECK_HAS(report(f), "  1 KiB  after (unnamed) (512 B)\n");
+}
+
+CASE(a_name_beside_a_range_cannot_break_a_line, .page_size = PAGE)
+{
+    ALLOCATE(f, .size = PAGE / 2, .name = "a\nb");
+    CHECK_HAS(report(f), "2 KiB  after 'a?b' (2 KiB)\n");
+}
+
+CASE(what_moving_live_ranges_would_free, .page_size = PAGE)
+{
+    quire_allocation made[8];
+    fill_in_eighths(f, made);
+    free_some(f, made, "ab");
+    CHECK(!strstr(report(f), "moved together")); /* the free bytes are one range already */
+    free_some(f, made, "dg");
+    CHECK_HAS(report(f), "  if the live ranges moved together: largest free range would be 2 KiB, "
+                         "in page 0\n");
+    CHECK(!strstr(report(f), "elastic")); /* pages of this kind cannot be elastic */
+}
+
+UNIT(report, what_an_elastic_memory_would_reserve)
+{
+    enum { MIB = 1 << 20 };
+    fixture f;
+    fixture_prepare(&f);
+    fake_offer_growth(&f.fake);
+    fixture_open(&f, &(quire_memory_options){.pages.page_size = MIB});
+    const quire_allocation first = ALLOCATE(&f, .size = 300 << 10);
+    ALLOCATE(&f, .size = 300 << 10);
+    ALLOCATE(&f, .size = MIB, .dedicated = true);
+    /* 600 KiB live: one whole chunk of 256 KiB is free behind them */
+    CHECK_HAS(report(&f), "  an elastic memory would reserve 1.75 MiB, 256 KiB less\n");
+    CHECK_OK(quire_free(f.memory, first)); /* and the first chunk of the freed range */
+    CHECK_HAS(report(&f), "  an elastic memory would reserve 1.50 MiB, 512 KiB less\n");
+    const quire_allocation whole = ALLOCATE(&f, .size = MIB, .alignment = 256);
+    CHECK_OK(quire_free(f.memory, whole));
+    CHECK_HAS(report(&f), "  an elastic memory would reserve 1.50 MiB, 1.50 MiB less\n");
+    fixture_end(&f);
+}
+
+/* ---- kinds ---------------------------------------------------------------------------------- */
+
+CASE(the_kinds_that_refused_the_same_call, .page_size = PAGE, .max_pages = 1)
+{
+    quire_memory *memories[2] = {f->memory, NULL};
+    quire_allocation none;
+    uint32_t chosen = 0;
+    const quire_allocation_options large = {.size = 2 * PAGE};
+    CHECK_OK(quire_memory_create(
+        f->device,
+        &(quire_memory_options){.kind.mask = 4, .pages = {.page_size = PAGE, .max_pages = 1}},
+        &memories[1]));
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(quire_allocate(memories[i], &(quire_allocation_options){.size = 1}, &none));
+    CHECK_FAILS(quire_allocate(f->memory, &large, &none), QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK(!strstr(report(f), "kinds that"));
+    CHECK_FAILS(quire_allocate_fallback(memories, 2, &large, &chosen, &none),
+                QUIRE_ERROR_TOO_MANY_PAGES);
+    CHECK_HAS(report(f), "\n  kinds that refused it: 0, 2\n");
+    quire_memory_destroy_all(&memories[1]);
 }
 
 /* ---- names ---------------------------------------------------------------------------------- */
