@@ -236,12 +236,14 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_walk(
 /* ---- report --------------------------------------------------------------------------------- */
 
 /*
- * Writes text for people: the memory and its heap; the last refused allocation, with the request
- * and the steps that quire tried; the ten pages with the largest free ranges; the live bytes
- * grouped by the first part of the names, up to '/', '.' or ':', the twenty largest and the sum of
- * the rest. The form may change between versions. quire calls `sink` without holding a lock, after
- * it has collected everything. Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY, BAD_FILE (the sink
- * returned false).
+ * Writes text for people: the memory and its heap; the last refused allocation, with the request,
+ * the steps that quire tried and the kinds that refused the same call; the ten pages with the
+ * largest free ranges, and the allocations on both sides of each; how large a free range would be
+ * if the live ranges of a page moved together, and what an elastic memory would reserve; the live
+ * bytes grouped by the first part of the names, up to '/', '.' or ':', the twenty largest and the
+ * sum of the rest. The form may change between versions. quire calls `sink` without holding a lock,
+ * after it has collected everything. Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY, BAD_FILE (the
+ * sink returned false).
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_write_report(const quire_memory *memory,
                                                                 quire_sink sink, void *user);
@@ -249,6 +251,16 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_write_report(const quire_memo
 /* The same for a device: its heaps, then the report of each memory. */
 QUIRE_API QUIRE_MUST_USE quire_result quire_device_write_report(const quire_device *device,
                                                                 quire_sink sink, void *user);
+
+/*
+ * The same as one JSON object with exact 64-bit integers, and null for what there is not;
+ * docs/formats.md has its keys, and QUIRE_JSON_SCHEMA is its version. That of a device has its
+ * heaps and the reports of all memories. Errors as quire_memory_write_report.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_write_report_json(const quire_memory *memory,
+                                                                     quire_sink sink, void *user);
+QUIRE_API QUIRE_MUST_USE quire_result quire_device_write_report_json(const quire_device *device,
+                                                                     quire_sink sink, void *user);
 
 /* ---- JSON and picture ----------------------------------------------------------------------- */
 

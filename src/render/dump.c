@@ -11,6 +11,7 @@
 #include "src/base/json.h"
 #include "src/base/result.h"
 #include "src/core/state/memory.h"
+#include "src/render/json_parts.h"
 #include "src/space/space.h"
 
 static const char *fit_name(quire_fit fit)
@@ -33,62 +34,6 @@ static const char *object_name(quire_object object)
     return object == QUIRE_OBJECT_BUFFER  ? "buffer"
            : object == QUIRE_OBJECT_IMAGE ? "image"
                                           : "range";
-}
-
-static void write_flags(qi_json *json, const char *key, quire_memory_flags flags)
-{
-    qi_json_array(json, key);
-    for (quire_memory_flags flag = 1; quire_memory_flag_name(flag); flag <<= 1)
-        if (flags & flag)
-            qi_json_text(json, NULL, quire_memory_flag_name(flag));
-    qi_json_end_array(json);
-}
-
-/* The keys are the names of the fields, so that both are documented in one place. */
-static void write_stats(qi_json *json, const quire_memory_stats *stats)
-{
-    const struct {
-        const char *key;
-        uint64_t value;
-    } numbers[] = {
-        {"live_bytes", stats->live_bytes},
-        {"deferred_bytes", stats->deferred_bytes},
-        {"requested_bytes", stats->requested_bytes},
-        {"reserved_bytes", stats->reserved_bytes},
-        {"free_bytes", stats->free_bytes},
-        {"empty_bytes", stats->empty_bytes},
-        {"largest_free", stats->largest_free},
-        {"allocation_count", stats->allocation_count},
-        {"deferred_count", stats->deferred_count},
-        {"page_count", stats->page_count},
-        {"peak_live_bytes", stats->peak_live_bytes},
-        {"peak_requested_bytes", stats->peak_requested_bytes},
-        {"peak_reserved_bytes", stats->peak_reserved_bytes},
-        {"peak_allocation_count", stats->peak_allocation_count},
-        {"peak_page_count", stats->peak_page_count},
-        {"allocations", stats->allocations},
-        {"frees", stats->frees},
-        {"failures", stats->failures},
-        {"full_passes", stats->full_passes},
-        {"full_pass_hits", stats->full_pass_hits},
-        {"pages_created", stats->pages_created},
-        {"pages_destroyed", stats->pages_destroyed},
-        {"pages_over_budget", stats->pages_over_budget},
-        {"backend_calls", stats->backend_calls},
-        {"backend_nanoseconds", stats->backend_nanoseconds},
-        {"metadata_bytes", stats->metadata_bytes},
-        {"metadata_peak", stats->metadata_peak},
-    };
-    qi_json_object(json, "stats");
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        qi_json_number(json, numbers[i].key, numbers[i].value);
-    qi_json_object(json, "fragmentation");
-    qi_json_real(json, "reserved", stats->fragmentation.reserved);
-    qi_json_real(json, "free", stats->fragmentation.free);
-    qi_json_number(json, "internal", stats->fragmentation.internal);
-    qi_json_number(json, "split", stats->fragmentation.split);
-    qi_json_end_object(json);
-    qi_json_end_object(json);
 }
 
 /* ---- a memory ----------------------------------------------------------------------------- */
@@ -160,11 +105,11 @@ static quire_result write_memory(dump *d, const quire_memory *memory)
     qi_json_text(json, "what", "memory");
     qi_json_text(json, "name", info.name);
     qi_json_number(json, "kind", info.kind);
-    write_flags(json, "flags", info.flags);
+    qi_json_flags(json, "flags", info.flags);
     qi_json_text(json, "fit", fit_name(info.fit));
     qi_json_number(json, "granule", info.granule);
     qi_json_number(json, "page_size", info.page_size);
-    write_stats(json, &stats);
+    qi_json_memory_stats(json, &stats);
     qi_json_array(json, "pages");
     d->any_page = false;
     quire_result result = quire_memory_walk(memory, write_item, d);
@@ -218,25 +163,12 @@ static void write_device_stats(qi_json *json, const quire_device_stats *stats)
     qi_json_end_object(json);
 }
 
-/* A number that the backend has not reported is null. */
 static void write_heap(qi_json *json, quire_device *device, uint32_t heap)
 {
     quire_budget_info budget;
     bool has_budget = qi_device_describe_heap(device, heap, &budget);
     qi_json_object(json, NULL);
-    qi_json_number(json, "size", budget.size);
-    qi_json_number(json, "limit", budget.limit);
-    qi_json_number(json, "reserved", budget.reserved);
-    const struct {
-        const char *key;
-        uint64_t value;
-    } reported[] = {
-        {"budget", budget.budget}, {"usage", budget.usage}, {"available", budget.available}};
-    for (size_t i = 0; i < sizeof reported / sizeof *reported; i++)
-        if (has_budget)
-            qi_json_number(json, reported[i].key, reported[i].value);
-        else
-            qi_json_null(json, reported[i].key);
+    qi_json_heap(json, &budget, has_budget);
     qi_json_end_object(json);
 }
 

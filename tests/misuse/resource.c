@@ -339,6 +339,9 @@ static void dumps(void)
     REFUSE(INVALID, quire_memory_write_report(NULL, refuse_text, NULL));
     REFUSE(INVALID, quire_memory_write_report(visible, NULL, NULL));
     REFUSE(BAD_FILE, quire_memory_write_report(visible, refuse_text, NULL));
+    REFUSE(INVALID, quire_memory_write_report_json(NULL, refuse_text, NULL));
+    REFUSE(INVALID, quire_memory_write_report_json(visible, NULL, NULL));
+    REFUSE(BAD_FILE, quire_memory_write_report_json(visible, refuse_text, NULL));
     REFUSE(INVALID, quire_device_write_json(NULL, refuse_text, NULL));
     REFUSE(INVALID, quire_device_write_json(b.device, NULL, NULL));
     REFUSE(BAD_FILE, quire_device_write_json(b.device, refuse_text, NULL));
@@ -348,6 +351,9 @@ static void dumps(void)
     REFUSE(INVALID, quire_device_write_report(NULL, refuse_text, NULL));
     REFUSE(INVALID, quire_device_write_report(b.device, NULL, NULL));
     REFUSE(BAD_FILE, quire_device_write_report(b.device, refuse_text, NULL));
+    REFUSE(INVALID, quire_device_write_report_json(NULL, refuse_text, NULL));
+    REFUSE(INVALID, quire_device_write_report_json(b.device, NULL, NULL));
+    REFUSE(BAD_FILE, quire_device_write_report_json(b.device, refuse_text, NULL));
     REFUSE(INVALID, quire_space_write_json(NULL, refuse_text, NULL));
     REFUSE(INVALID, quire_space_write_json(space, NULL, NULL));
     REFUSE(BAD_FILE, quire_memory_write_json(visible, refuse_text, NULL));

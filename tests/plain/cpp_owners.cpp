@@ -573,6 +573,11 @@ static void test_texts()
 
     CHECK(one.report().value() == written(quire_memory_write_report, one.handle()));
     CHECK(one.json().value() == written(quire_memory_write_json, one.handle()));
+    CHECK(without_digits(one.report_json().value()) ==
+          without_digits(written(quire_memory_write_report_json, one.handle())));
+    CHECK(without_digits(device.report_json().value()) ==
+          without_digits(written(quire_device_write_report_json, device.handle())));
+    CHECK(one.report_json()->find("\"report\"") != json.npos);
     CHECK(one.svg().value() == written(quire_memory_write_svg, one.handle()));
     CHECK(one.json().value() != two.json().value());
     CHECK(one.json()->find("vertices") != json.npos && two.json()->find("vertices") == json.npos);
@@ -634,6 +639,7 @@ static void test_empty_owners()
     CHECK(device.budget(0).code() == invalid && device.set_page_limit(1).code() == invalid);
     CHECK(device.trim().code() == invalid && device.set_default_options({}).code() == invalid);
     CHECK(device.report().code() == invalid && device.json().code() == invalid);
+    CHECK(device.report_json().code() == invalid);
     CHECK(device.svg().code() == invalid && device.memory_of({}).code() == invalid);
     CHECK(device.free({}).code() == invalid);
     CHECK(quire::memory::create(device).code() == invalid && device.destroy());

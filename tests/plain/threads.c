@@ -276,6 +276,7 @@ static void look_at_all(worker *w)
     case 1:
         CHECK_OK(quire_memory_write_json(b.memory, drop_text, NULL));
         CHECK_OK(quire_memory_write_report(b.memory, drop_text, NULL));
+        CHECK_OK(quire_memory_write_report_json(b.memory, drop_text, NULL));
         break;
     case 2:
         CHECK_OK(quire_memory_check(b.memory));

@@ -80,6 +80,12 @@ class device : public detail::owner<detail::device_traits>
         return written(quire_device_write_report);
     }
 
+    /* The same as JSON. May throw std::bad_alloc. quire_device_write_report_json */
+    result<std::string> report_json() const
+    {
+        return written(quire_device_write_report_json);
+    }
+
     /* docs/formats.md describes it. May throw std::bad_alloc. quire_device_write_json */
     result<std::string> json() const
     {

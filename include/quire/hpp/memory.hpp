@@ -75,6 +75,12 @@ class memory : public detail::owner<detail::memory_traits>
         return written(quire_memory_write_report);
     }
 
+    /* The same as JSON. May throw std::bad_alloc. quire_memory_write_report_json */
+    result<std::string> report_json() const
+    {
+        return written(quire_memory_write_report_json);
+    }
+
     /* docs/formats.md describes it. May throw std::bad_alloc. quire_memory_write_json */
     result<std::string> json() const
     {

@@ -22,6 +22,7 @@ static const struct {
     {quire_memory_write_memory_viz, quire_device_write_memory_viz, 1, false},
     {quire_memory_write_vma, quire_device_write_vma, 1, false},
     {quire_memory_write_report, quire_device_write_report, NAMES, true},
+    {quire_memory_write_report_json, quire_device_write_report_json, NAMES, true},
 };
 
 enum { FORMS = 2 * sizeof forms / sizeof *forms };

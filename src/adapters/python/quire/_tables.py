@@ -471,6 +471,8 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "quire_memory_walk": (c_int, [c_void_p, quire_memory_walk_visit, c_void_p]),
     "quire_memory_write_report": (c_int, [c_void_p, quire_sink, c_void_p]),
     "quire_device_write_report": (c_int, [c_void_p, quire_sink, c_void_p]),
+    "quire_memory_write_report_json": (c_int, [c_void_p, quire_sink, c_void_p]),
+    "quire_device_write_report_json": (c_int, [c_void_p, quire_sink, c_void_p]),
     "quire_device_write_json": (c_int, [c_void_p, quire_sink, c_void_p]),
     "quire_memory_write_json": (c_int, [c_void_p, quire_sink, c_void_p]),
     "quire_device_write_svg": (c_int, [c_void_p, quire_sink, c_void_p]),

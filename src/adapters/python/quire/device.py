@@ -138,6 +138,10 @@ class Device(_owner.Unique):
         """Return a text for people: the heaps, then the report of each memory."""
         return written(self._owner, lib.quire_device_write_report)
 
+    def report_values(self) -> Any:
+        """Return the heaps and the reports of all memories as the value of a JSON document, which ``docs/formats.md`` describes."""
+        return json.loads(written(self._owner, lib.quire_device_write_report_json))
+
     def snapshot(self) -> Any:
         """Return the device, its statistics, its heaps and all its memories as the value of a JSON document.
 

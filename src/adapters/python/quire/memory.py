@@ -351,6 +351,10 @@ class Memory(_owner.Unique):
         """Return a text for people: heap, last refusal, pages, live bytes by name."""
         return written(self._owner, lib.quire_memory_write_report)
 
+    def report_values(self) -> Any:
+        """Return the report as the value of a JSON document, which ``docs/formats.md`` describes."""
+        return json.loads(written(self._owner, lib.quire_memory_write_report_json))
+
     def snapshot(self) -> Any:
         """Return the memory, its statistics, its pages and all their ranges as the value of a JSON document.
 
