@@ -14,7 +14,8 @@
 
 static const char *const BACKENDS[] = {"host", "vulkan", "cuda", "plugin", NULL};
 static const char *const MOMENTS[] = {"peak", "end", NULL};
-static const char *const FORMATS[] = {"memory_viz", "rmm", "kineto", "minimalloc", "vma", NULL};
+static const char *const FORMATS[] = {"memory_viz", "rmm",      "kineto", "minimalloc",
+                                      "vma",        "perfetto", "csv",    NULL};
 
 /* The words that an option takes, also those that only other commands accept. NULL if it takes
    something else. */

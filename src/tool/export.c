@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * export.c - quire export: replays a trace up to one event and writes the memory, with what
- * happened in it, as a file that another program shows.
+ * happened in it, as a file that another program shows; or writes the trace itself as text.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -16,12 +16,22 @@ static quire_result export_vma(void *history, quire_sink sink, void *user)
     return quire_memory_write_vma(h->setup->memory, sink, user);
 }
 
+static quire_result export_csv(void *history, quire_sink sink, void *user)
+{
+    const export_history *h = history;
+    return quire_trace_write_csv(h->setup->trace, sink, user);
+}
+
 static const struct {
     const char *word;
     quire_result (*write)(void *history, quire_sink sink, void *user);
+    const char *at; /* the default of --at; NULL: the format has the trace, and needs no replay */
+    bool sampled;   /* it has the sums of the memory after each event */
 } FORMATS[] = {
-    {"memory_viz", export_memory_viz},
-    {"vma", export_vma},
+    {"memory_viz", export_memory_viz, "peak", false},
+    {"vma", export_vma, "peak", false},
+    {"perfetto", export_perfetto, "end", true},
+    {"csv", export_csv, NULL, false},
 };
 
 enum { FORMAT_COUNT = sizeof FORMATS / sizeof *FORMATS };
@@ -30,7 +40,8 @@ typedef struct export_run {
     replay_setup setup;
     export_history history;
     const char *format; /* a word of FORMATS */
-    const char *at;     /* "peak", "end" or a number of events; NULL means peak */
+    int form;           /* its index */
+    const char *at;     /* "peak", "end" or a number of events; NULL means the format's */
     output file;
     progress bar;
 } export_run;
@@ -49,6 +60,8 @@ static bool on_progress(void *user, uint64_t done, uint64_t total)
 {
     export_run *e = user;
     const uint64_t step = total / 2000 + 1;
+    if (done && FORMATS[e->form].sampled)
+        history_sample(&e->history);
     e->history.now = done;
     return (done % step && done < total) || show_progress(&e->bar, done, total);
 }
@@ -56,7 +69,7 @@ static bool on_progress(void *user, uint64_t done, uint64_t total)
 static int write_file(export_run *e, uint64_t count)
 {
     const bool is_silent = is_standard(e->file.path);
-    if (!write_output(&e->file, FORMATS[find_format(e->format)].write, &e->history))
+    if (!write_output(&e->file, FORMATS[e->form].write, &e->history))
         return EXIT_FAILED;
     if (is_silent)
         return EXIT_OK;
@@ -71,7 +84,7 @@ static int write_file(export_run *e, uint64_t count)
 static int play(const command *self, export_run *e)
 {
     uint64_t count = 0;
-    int code = read_moment(self, &e->setup, e->at, &count);
+    int code = read_moment(self, &e->setup, e->at ? e->at : FORMATS[e->form].at, &count);
     if (code >= 0)
         return code;
     if (!open_output(&e->file) || !history_begin(&e->history, &e->setup))
@@ -98,14 +111,37 @@ static int play(const command *self, export_run *e)
     return refused ? refused : code;
 }
 
+/* Writes the trace without a replay. */
+static int convert(export_run *e)
+{
+    e->history.setup = &e->setup;
+    const int code = read_trace(&e->setup);
+    if (code >= 0)
+        return code;
+    return open_output(&e->file) ? write_file(e, e->setup.info.event_count) : EXIT_FAILED;
+}
+
+/* Whether an option was given that only a replay has. */
+static bool has_replay_option(const export_run *e)
+{
+    const device_choice *device = &e->setup.choice;
+    const memory_choice *memory = &e->setup.memory_choice;
+    bool given = e->at || device->backend || device->profile || device->device || device->plugin ||
+                 device->plugin_device || memory->file || memory->preset;
+    for (size_t i = 0; i < QI_MEMBER_COUNT; i++)
+        given = given || memory->given[i];
+    return given;
+}
+
 int run_export(const command *self, int argc, char **argv)
 {
     export_run e = {.bar = {.what = "export"}};
     replay_setup *p = &e.setup;
     option_spec specs[MAX_OPTIONS] = {
-        {"format", "FORMAT", "memory_viz, or vma for GpuMemDumpVis", OPTION_TEXT, &e.format},
+        {"format", "FORMAT", "memory_viz, vma (for GpuMemDumpVis), perfetto or csv", OPTION_TEXT,
+         &e.format},
         {"output", "FILE", "the file to write (-: standard output)", OPTION_TEXT, &e.file.path},
-        {"at", "WHEN", "replay up to the peak (default), the end, or N events", OPTION_TEXT, &e.at},
+        {"at", "WHEN", "up to peak, end or N events (default: by the format)", OPTION_TEXT, &e.at},
         DEVICE_OPTIONS(&p->choice),
     };
     size_t count = count_options(specs);
@@ -113,13 +149,16 @@ int run_export(const command *self, int argc, char **argv)
     int code = parse_options(self, argc, argv, specs, count, &p->path);
     if (code >= 0)
         return code;
-    if (!e.format || find_format(e.format) == FORMAT_COUNT)
-        return bad_usage(self, "--format takes memory_viz or vma");
+    e.form = e.format ? find_format(e.format) : FORMAT_COUNT;
+    if (e.form == FORMAT_COUNT)
+        return bad_usage(self, "--format takes memory_viz, vma, perfetto or csv");
     if (!e.file.path)
         return bad_usage(self, "--output FILE is missing");
     if (is_same_file(e.file.path, p->path))
         return bad_usage(self, "the trace and --output must be different files");
-    code = open_replay(self, p);
+    if (!FORMATS[e.form].at && has_replay_option(&e))
+        return bad_usage(self, "--format %s takes no other option than --output", e.format);
+    code = FORMATS[e.form].at ? open_replay(self, p) : convert(&e);
     if (code < 0)
         code = play(self, &e);
     history_end(&e.history);

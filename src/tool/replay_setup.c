@@ -270,7 +270,7 @@ static int apply_preset(memory_choice *choice, const quire_device *device, uint3
 /* ---- trace, device and memory ------------------------------------------------------------- */
 
 /* The text is freed right after parsing, because the trace has copies of its labels. */
-static int read_trace(replay_setup *p)
+int read_trace(replay_setup *p)
 {
     size_t size = 0;
     char *text = read_file(p->path, &size);

@@ -65,6 +65,9 @@ typedef struct replay_setup {
     uint64_t time; /* of the event that is replayed, ns */
 } replay_setup;
 
+/* Reads the trace. Returns -1, or the exit code after printing the error. */
+int read_trace(replay_setup *p);
+
 /* Reads the trace and opens the device. Returns -1, or the exit code after printing the error. */
 int open_trace_and_device(const command *self, replay_setup *p);
 

@@ -16,7 +16,7 @@ from tool_run import COMMANDS, QUIRE, ROOT, Skipped, here, prints, refused, run,
 FREE = {"D", "N", "PERCENT", "SECONDS", "SIZE", "SIZES", "SIZE|PERCENT%"}
 MEMBER_WORDS = {"by_size", "always", "never", "last", "largest", "reserved"}
 WORDS = {"host", "vulkan", "cuda", "plugin", "segregated", "first", "buddy", "linear", "vma", "rmm", "pytorch",
-         "peak", "end", "memory_viz", "kineto", "minimalloc"} | MEMBER_WORDS
+         "peak", "end", "memory_viz", "kineto", "minimalloc", "perfetto", "csv"} | MEMBER_WORDS
 # Completes each line of standard input, as readline calls the function. Words are separated by tabs.
 BASH = """eval "$SCRIPT"
 while IFS= read -r line; do

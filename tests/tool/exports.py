@@ -16,8 +16,8 @@ SETTINGS = ((), ("--fit", "first"), ("--elastic",), ("--elastic", "--page-size",
             ("--page-size", "8M"))
 
 
-def export(form, trace, *args, code=0):
-    done = execute("export", trace, "--format", form, "--output", "-", *args)
+def export(form, trace, *args, code=0, stdin=b""):
+    done = execute("export", trace, "--format", form, "--output", "-", *args, stdin=stdin)
     if done.returncode != code:
         raise ValueError(f"quire export {form} {trace} {args}: exit {done.returncode}: {done.stderr[:300]}")
     return done.stdout
@@ -294,6 +294,246 @@ def case_vma():
             yield from (f"{trace.name} {settings}: {problem}" for problem in problems[:4])
 
 
+# ---- perfetto -------------------------------------------------------------------------------------
+
+BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4  # TrackEvent.Type
+CREATE, DESTROY, BIND, DESTROY_BOUND = 1, 2, 3, 4  # VulkanMemoryEvent.Operation
+UNNAMED = "(unnamed)"
+
+
+def varint(data, at):
+    """The number at a position and the position after it. Its bytes must be as few as possible."""
+    number = count = 0
+    while count == 0 or data[at + count - 1] & 0x80:
+        number |= (data[at + count] & 0x7f) << 7 * count
+        count += 1
+    if count > 10 or count > 1 and data[at + count - 1] == 0:
+        raise ValueError(f"a varint of {count} bytes at {at}")
+    return number, at + count
+
+
+def message(data):
+    """The fields of a message: {number: [values]}, bytes for what has a length."""
+    found, at = collections.defaultdict(list), 0
+    while at < len(data):
+        key, at = varint(data, at)
+        if key & 7 == 0:
+            value, at = varint(data, at)
+        elif key & 7 in (1, 2):
+            size, at = (8, at) if key & 7 == 1 else varint(data, at)
+            value, at = data[at:at + size], at + size
+            value = int.from_bytes(value, "little") if key & 7 == 1 else value
+        else:
+            raise ValueError(f"wire type {key & 7} at {at}")
+        found[key >> 3].append(value)
+    if at != len(data):
+        raise ValueError(f"a field of {len(data)} bytes ends at {at}")
+    return found
+
+
+class Timeline:
+    """Reads the packets of a file in their order, as trace_processor does, and gathers what they break."""
+
+    def __init__(self, data):
+        self.problems, self.names = [], {2: {}, 3: {}, 5: {}}
+        self.tracks, self.open, self.time = {}, {}, 0  # open: the slices of each track
+        self.counters = collections.defaultdict(list)  # (time, value) by name
+        self.slices, self.instants, self.reserved, self.bound = [], [], 0, 0
+        self.path = message(data)[1]
+        for i, packet in enumerate(map(message, self.path)):
+            if packet[10] != [1] or (packet[13] != [1] if i == 0 else packet[13] not in ([], [2])):
+                self.problems.append(f"packet {i}: sequence {packet[10]}, flags {packet[13]}")
+            for kind, take in ((12, self.intern), (60, self.describe), (11, self.event), (62, self.vulkan)):
+                for body in packet[kind]:
+                    self.stamp(i, packet, needed=kind in (11, 62))
+                    take(message(body))
+
+    def stamp(self, i, packet, needed):
+        if needed and (len(packet[8]) != 1 or packet[8][0] < self.time):
+            self.problems.append(f"packet {i}: the time {packet[8]} after {self.time}")
+        self.time = packet[8][0] if needed else self.time
+
+    def intern(self, body):
+        for kind, entries in body.items():
+            for entry in map(message, entries):
+                number, text = entry[1][0], entry[2][0].decode()
+                if number in self.names[kind] or text in self.names[kind].values():
+                    self.problems.append(f"{number} and {text} are interned twice")
+                self.names[kind][number] = text
+
+    def describe(self, body):
+        uuid, name, parent = body[1][0], body[2][0].decode(), body[5][0] if body[5] else None
+        if uuid in self.tracks or (parent is None) != (uuid == 1) or parent and parent not in self.tracks:
+            self.problems.append(f"track {uuid} is described twice or has the parent {parent}")
+        self.tracks[uuid] = name if parent in (None, 1) else f"{self.tracks[parent]}/{name}"
+        if body[8]:
+            self.counters[name] = [("unit", message(body[8][0])[3][0])]
+
+    def event(self, body):
+        track = self.tracks[body[11][0]]
+        name = body[23][0].decode() if body[23] else self.names[2][body[10][0]] if body[10] else None
+        arguments = {self.names[3][a[1][0]]: (a[3] + a[7])[0] for a in map(message, body[4])}
+        kind, uuid = body[9][0], body[11][0]
+        if (kind == COUNTER) != (track in self.counters):
+            self.problems.append(f"event of type {kind} on {track}")
+        elif kind == COUNTER:
+            self.counters[track].append((self.time, body[30][0]))
+        elif kind == INSTANT:
+            self.instants.append((track, name, self.time, arguments))
+        elif (uuid in self.open) != (kind == END):
+            self.problems.append(f"slices on track {uuid} ({track}) do not follow each other")
+        elif kind == BEGIN:
+            self.open[uuid] = [track, name, self.time, None, arguments]
+            self.slices.append(self.open[uuid])
+        else:
+            self.open.pop(uuid)[3] = self.time
+
+    def vulkan(self, body):
+        source, operation, size = body[1][0], body[2][0], body[6][0]
+        sums = {(3, CREATE): (size, 0), (3, DESTROY): (-size, 0), (4, BIND): (0, size), (4, DESTROY_BOUND): (0, -size)}
+        self.reserved += sums[source, operation][0]
+        self.bound += sums[source, operation][1]
+        if body[3] != [self.time] or body[4] != [1] or len(body[5]) + len(body[17]) + len(body[18]) + len(body[19]) != 4:
+            self.problems.append(f"a VulkanMemoryEvent has {dict(body)}")
+        if source == 4 and (body[7][0] not in self.names[5] or body[20] != body[5]):
+            self.problems.append(f"a VulkanMemoryEvent has the function {body[7]}")
+
+
+def timeline(trace, *args, code=0):
+    return Timeline(export("perfetto", trace, *args, code=code))
+
+
+def course(rows):
+    """What the trace has after each row: (time, requested bytes), and its slices."""
+    at, live, total, slices = [], {}, 0, []
+    for row in rows:
+        time = int(row["time_ns"]) - int(rows[0]["time_ns"])
+        if row["op"] == "alloc":
+            live[row["id"]] = [row["label"] or UNNAMED, time, None, int(row["size"]), int(row["stream"] or 0)]
+            slices.append(live[row["id"]])
+            total += int(row["size"])
+        elif row["op"] == "free":
+            done = live.pop(row["id"])
+            done[2] = time
+            total -= done[3]
+        if not at or at[-1][1] != total:
+            at.append((time, total))
+    return at, slices
+
+
+def case_perfetto_is_the_trace():
+    """Slices, the counter of requested bytes and frame marks are those of the trace."""
+    for trace in (SMALL, TRAINING, TRACES / "llm-serving.csv"):
+        rows = list(csv.DictReader(trace.open()))
+        sums, slices = course(rows)
+        frames = [int(r["time_ns"]) - int(rows[0]["time_ns"]) for r in rows if r["op"] == "frame"]
+        for settings in SETTINGS:
+            line = timeline(trace, *settings)
+            problems = line.problems[:3]
+            if line.counters["requested bytes"] != [("unit", 3), *sums]:
+                problems.append("the counter of requested bytes is not the course of the trace")
+            found = [[name, *times, args["bytes"], args.get("stream", 0)] for _, name, *times, args in line.slices]
+            if found != slices:
+                problems.append(f"{len(found)} slices differ from the {len(slices)} allocations")
+            if [t for track, name, t, _ in line.instants if (track, name) == ("frames", "frame")] != frames:
+                problems.append(f"the frame marks are not the {len(frames)} of the trace")
+            yield from (f"{trace.name} {settings}: {p}" for p in problems)
+
+
+def case_perfetto_is_the_memory():
+    """Counters and VulkanMemoryEvent end at the statistics of quire map, and slices are on their pages."""
+    for trace in (SMALL, TRAINING, TRACES / "llm-serving.csv"):
+        for settings in SETTINGS:
+            for at in (("--at", "end"), ("--at", "peak"), ("--at", "100")):
+                line, memory = timeline(trace, *at, *settings), result("map", trace, *at, *settings)
+                stats = memory["stats"]
+                wanted = [stats[k] for k in ("live_bytes", "requested_bytes", "reserved_bytes", "page_count")]
+                found = [line.counters[k][-1][1] for k in ("live bytes", "requested bytes", "reserved bytes", "pages")]
+                if found != wanted or [line.reserved, line.bound] != wanted[2:0:-1]:
+                    yield f"{trace.name} {settings} {at}: {found} and {line.reserved}, {line.bound}, not {wanted}"
+                pages = collections.Counter(f"page {r[3]}/allocations" for r in live_ranges(memory))
+                if pages != collections.Counter(s[0] for s in line.open.values()):
+                    yield f"{trace.name} {settings} {at}: the slices without an end are not the ranges of the pages"
+
+
+def case_perfetto_counters():
+    """Every sum of the memory is a counter, with a packet at each event that changes it."""
+    trace = write("t.csv", HEADER + "alloc,1,1000,,100,0,a\nframe,,,,150,0,\nuse,1,,,160,0,\nalloc,2,3000,,200,7,\n"
+                  "free,1,,,300,0,\nfree,2,,,400,0,\n")
+    line = timeline(trace, "--page-size", "64K", "--pages-retained-empty-bytes", "1")
+    wanted = {"requested bytes": [("unit", 3), (0, 1000), (100, 4000), (200, 3000), (300, 0)],
+              "reserved bytes": [("unit", 3), (0, 64 * KIB), (300, 0)], "pages": [("unit", 2), (0, 1), (300, 0)]}
+    yield from (f"{k}: {line.counters[k]}" for k, v in wanted.items() if line.counters[k] != v)
+    live = [value for _, value in line.counters["live bytes"]]
+    if len(live) != 5 or any(a < b for a, b in zip(live[1:], (1000, 4000, 3000, 0))):
+        yield f"live bytes: {live}"
+    slices = [(s[0], s[1], s[2], s[3], s[4].get("stream")) for s in line.slices]
+    if slices != [("page 0/allocations", "a", 0, 200, None), ("page 0/allocations", UNNAMED, 100, 300, 7)]:
+        yield f"{slices}"
+    if [i[:3] for i in line.instants] != [("page 0", "memory added", 0), ("frames", "frame", 50),
+                                          ("page 0", "memory released", 300)] or line.reserved or line.bound:
+        yield f"{line.instants}"
+
+
+def case_perfetto_without_times():
+    """Events of one time are a microsecond apart."""
+    trace = write("t.csv", HEADER + "alloc,1,16,,5,0,a\nalloc,2,16,,5,0,b\nfree,1,,,5,0,\n")
+    if [(s[1], *s[2:4]) for s in timeline(trace).slices] != [("a", 0, 2000), ("b", 1000, None)]:
+        yield f"{timeline(trace).slices}"
+
+
+def case_perfetto_refusals_and_names():
+    """A refused allocation is an instant event; equal labels are interned once, also long ones."""
+    profile = write("p.json", profile_with(heaps=[{"size": 64 * KIB, "flags": ["DEVICE_LOCAL"]}]))
+    name = "\u00e9" * 300
+    trace = write("t.csv", HEADER + f"alloc,1,16,,0,0,{name}\nalloc,2,90000,,5,3,b\nalloc,3,16,,6,0,\nalloc,4,16,,7,0,{name}\n"
+                  "free,2,,,8,0,\nfree,3,,,9,0,\n")
+    line = timeline(trace, "--profile", profile, "--page-size", "64K", code=1)
+    refused_now = [i for i in line.instants if i[0] == "refused allocations"]
+    if [i[1:3] for i in refused_now] != [("b", 5)] or refused_now[0][3]["bytes"] < 90000 or \
+            refused_now[0][3]["available bytes"] > 64 * KIB:
+        yield f"{refused_now}"
+    if [s[1:4] for s in line.slices] != [[name, 0, None], [UNNAMED, 6, 9], [name, 7, None]]:
+        yield f"{line.slices}"
+    if line.problems or sorted(line.names[2].values()) != sorted([name, "b", UNNAMED]):
+        yield f"{line.problems} {line.names}"
+
+
+def case_perfetto_of_nothing():
+    """A trace without events gives a process without events."""
+    line = timeline(write("t.csv", HEADER))
+    if line.problems or line.slices or line.instants or line.time or not line.tracks[1].endswith("t.csv"):
+        yield f"{vars(line)}"
+
+
+# ---- csv ------------------------------------------------------------------------------------------
+
+
+def case_csv():
+    """The text is the trace, with times since the first event, and itself again when it is read."""
+    trace = write("t.csv", HEADER + "alloc,7,16,,5,3,a\nuse,7,,,6,4,b\nframe,,,,7,0,\nfree,7,,,9,0,\n")
+    text = export("csv", trace)
+    if text.decode() != HEADER + "alloc,7,16,1,0,3,a\nuse,7,,,1,4,b\nframe,,,,2,0,\nfree,7,,,4,0,\n":
+        yield f"{text}"
+    for of in (SMALL, TRAINING):
+        text = export("csv", of)
+        if export("csv", "-", stdin=text) != text or text.count(b"\n") != of.read_bytes().count(b"\n"):
+            yield f"{of.name}: the text differs"
+
+
+def case_csv_takes_no_options():
+    """Options of a replay, the file of the options included, are refused before the file is written."""
+    kept = write("kept", "kept")
+    for option in (["--at", "5"], ["--backend", "host"], ["--profile", "x"], ["--device", "0"], ["--plugin", "x"],
+                   ["--plugin-device", "1"], ["--options", "x"], ["--preset", "vma"], ["--elastic"], ["--limit", "1M"]):
+        yield from refused(["export", SMALL, "--format", "csv", "--output", kept, *option], 2,
+                           "--format csv takes no other option than --output")
+    yield from refused(["export", "none.csv", "--format", "csv", "--output", kept], 1, "none.csv")
+    yield from refused(["export", SMALL, "--format", "csv", "--output", "no/folder"], 1, "no/folder")
+    if kept.read_text() != "kept":
+        yield "a refusal emptied the file"
+
+
 # ---- the command ----------------------------------------------------------------------------------
 
 
@@ -315,7 +555,7 @@ def case_file():
 def case_refusals():
     """What export does not accept, and files that it cannot write."""
     kept = write("kept", "kept")
-    for args, message in (([], "--format takes memory_viz or vma"), (["--format", "dot"], "--format takes memory_viz or vma"),
+    for args, message in (([], "--format takes memory_viz, vma, perfetto or csv"), (["--format", "dot"], "--format takes memory_viz, vma, perfetto or csv"),
                           (["--format", "memory_viz"], "--output FILE is missing")):
         yield from refused(["export", SMALL, *args], 2, message)
     every = ["--format", "memory_viz", "--output"]

@@ -24,10 +24,18 @@ typedef struct export_event {
     bool is_elastic;
     uint64_t address;  /* of the range or the stretch; of a refusal: bytes available in the heap */
     uint64_t size;     /* bytes; of a range the requested ones */
+    uint64_t number;   /* of the event of the trace that caused it */
     uint64_t time_ns;  /* of the trace */
     uint64_t stream;   /* likewise */
     const char *label; /* of the allocation; "" if it has none; valid as long as the trace */
 } export_event;
+
+/* The sums of the memory after an event of the trace. */
+typedef struct export_sample {
+    uint64_t number;                    /* of the event */
+    uint64_t live, requested, reserved; /* bytes */
+    uint64_t pages;
+} export_sample;
 
 /* Bytes of a page that have memory, as offsets. */
 typedef struct export_stretch {
@@ -48,10 +56,12 @@ typedef struct export_page {
  */
 typedef struct export_history {
     const replay_setup *setup;
-    uint32_t heap; /* of the memory */
-    uint64_t now;  /* number of the event of the trace that is replayed */
+    uint32_t kind, heap; /* of the memory */
+    uint64_t now; /* number of the event of the trace that is replayed; at the end their number */
     export_event *events;
     uint64_t count, room;
+    export_sample *samples;
+    uint64_t sample_count, sample_room;
     export_page *pages; /* by number */
     uint32_t page_room;
     const char **labels;    /* of live ranges, by their numbers in the trace */
@@ -62,6 +72,9 @@ typedef struct export_history {
 
 /* Starts to record the memory of a set-up. Prints the error and returns false. */
 bool history_begin(export_history *h, const replay_setup *setup);
+
+/* Adds a sample after the event `now` if a sum changed since the last one. */
+void history_sample(export_history *h);
 
 /* Stops to record. Prints an error and returns false if an event was lost. */
 bool history_stop(export_history *h);
@@ -76,5 +89,6 @@ uint64_t history_address(const export_history *h, uint32_t page);
 
 /* Each writes a file about the memory and the history, an export_history. */
 quire_result export_memory_viz(void *history, quire_sink sink, void *user);
+quire_result export_perfetto(void *history, quire_sink sink, void *user); /* needs the samples */
 
 #endif

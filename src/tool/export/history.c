@@ -36,6 +36,7 @@ static void add_event(export_history *h, const export_event *event)
         return;
     h->events = larger;
     h->events[h->count] = *event;
+    h->events[h->count].number = h->now;
     h->events[h->count].time_ns = now.time_ns;
     h->events[h->count].stream = now.stream;
     h->count++;
@@ -232,6 +233,27 @@ static void on_event(void *user, quire_memory *memory, const quire_event *event)
     }
 }
 
+/* ---- samples ------------------------------------------------------------------------------ */
+
+void history_sample(export_history *h)
+{
+    quire_memory_stats stats;
+    const export_sample *last = h->sample_count ? &h->samples[h->sample_count - 1] : NULL;
+    if (h->failed || quire_memory_get_stats(h->setup->memory, &stats))
+        return;
+    const export_sample now = {h->now, stats.live_bytes, stats.requested_bytes,
+                               stats.reserved_bytes, stats.page_count};
+    if (last && last->live == now.live && last->requested == now.requested &&
+        last->reserved == now.reserved && last->pages == now.pages)
+        return;
+    export_sample *larger =
+        grow(h, h->samples, &h->sample_room, h->sample_count, sizeof *h->samples);
+    if (!larger)
+        return;
+    h->samples = larger;
+    h->samples[h->sample_count++] = now;
+}
+
 /* ---- a history ---------------------------------------------------------------------------- */
 
 bool history_begin(export_history *h, const replay_setup *setup)
@@ -255,6 +277,7 @@ bool history_begin(export_history *h, const replay_setup *setup)
         fail_with_last_error();
         return false;
     }
+    h->kind = memory.kind;
     h->heap = device.kinds[memory.kind].heap;
     h->address_space = memory.address_space;
     return true;
@@ -274,6 +297,7 @@ void history_end(export_history *h)
         free(h->pages[i].stretches);
     free(h->pages);
     free(h->events);
+    free(h->samples);
     free(h->labels);
     *h = (export_history){.setup = NULL};
 }
