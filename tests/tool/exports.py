@@ -7,6 +7,7 @@ usage: exports.py PATH_TO_QUIRE SOURCE_ROOT
 import collections
 import csv
 import json
+import os
 import pickle
 
 from tool_run import HEADER, KIB, SMALL, TRACES, execute, here, prints, profile_with, refused, result, run_all, write
@@ -519,6 +520,16 @@ def case_csv():
         text = export("csv", of)
         if export("csv", "-", stdin=text) != text or text.count(b"\n") != of.read_bytes().count(b"\n"):
             yield f"{of.name}: the text differs"
+
+
+def case_csv_of_a_recording():
+    """A recording of the library becomes the text that every reader of traces takes."""
+    execute("tour", env={**os.environ, "QUIRE_TRACE": "r.quire"})
+    text = export("csv", "r.quire")
+    rows = [*csv.DictReader(text.decode().splitlines())]
+    if (here() / "r.quire").read_bytes()[:6] != b"\x89quire" or not rows or rows[0]["op"] != "alloc" or \
+            not {"image", "buffer"} <= {r["label"] for r in rows} or export("csv", "-", stdin=text) != text:
+        yield f"{text}"
 
 
 def case_csv_takes_no_options():
