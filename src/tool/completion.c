@@ -185,19 +185,28 @@ static void print_zsh_option(const option_spec *spec)
     printf("'");
 }
 
-static void print_zsh_case(const command *self, const option_spec *specs, size_t count)
+/* One specification for each argument in front of the options. */
+static void print_zsh_arguments(const command *self)
 {
-    printf("    %s)\n        _arguments '(- *)'{-h,--help}'[print this text]'", self->name);
-    for (size_t i = 0; i < count; i++)
-        print_zsh_option(&specs[i]);
-    if (has_argument(self)) {
-        printf(" \\\n            ':%.*s:", (int)strcspn(self->arguments, " "), self->arguments);
+    for (const char *at = self->arguments; *at && *at != '[';) {
+        int length = (int)strcspn(at, " ");
+        printf(" \\\n            ':%.*s:", length, at);
         printf(self->print_words ? "(" : "_files'");
         if (self->print_words) {
             self->print_words(stdout);
             printf(")'");
         }
+        at += length;
+        at += strspn(at, " ");
     }
+}
+
+static void print_zsh_case(const command *self, const option_spec *specs, size_t count)
+{
+    printf("    %s)\n        _arguments '(- *)'{-h,--help}'[print this text]'", self->name);
+    for (size_t i = 0; i < count; i++)
+        print_zsh_option(&specs[i]);
+    print_zsh_arguments(self);
     printf(" ;;\n");
 }
 

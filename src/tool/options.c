@@ -167,14 +167,10 @@ static int refuse_option(const command *self, const char *given, const struct op
     return bad_usage(self, "unknown option %.*s", (int)length + 2, given);
 }
 
-/* opterr is 0, because this file prints the errors. */
-int parse_options(const command *self, int argc, char **argv, const option_spec *specs,
-                  size_t count, const char **positional)
+/* Parses the options. opterr is 0, because this file prints the errors. */
+static int parse_flags(const command *self, int argc, char **argv, const option_spec *specs,
+                       size_t count)
 {
-    if (self->take_options) {
-        self->take_options(self, specs, count);
-        return EXIT_OK;
-    }
     struct option longs[MAX_OPTIONS + 2] = {{0}};
     for (size_t i = 0; i < count; i++)
         longs[i] =
@@ -198,11 +194,36 @@ int parse_options(const command *self, int argc, char **argv, const option_spec 
         if (wanted)
             return bad_usage(self, "--%s takes %s, not '%s'", spec->name, wanted, optarg);
     }
-    if (positional && optind == argc)
-        return bad_argument(self, "missing argument: quire %s %s", self->name, self->arguments);
-    if (positional)
-        *positional = argv[optind++];
-    if (optind < argc)
-        return bad_usage(self, "unexpected argument '%s'", argv[optind]);
     return -1;
+}
+
+/* getopt_long moves the positional arguments behind the options. */
+int parse_operands(const command *self, int argc, char **argv, const option_spec *specs,
+                   size_t count, operands *found)
+{
+    if (self->take_options) {
+        self->take_options(self, specs, count);
+        return EXIT_OK;
+    }
+    int code = parse_flags(self, argc, argv, specs, count);
+    if (code >= 0)
+        return code;
+    found->values = argv + optind;
+    found->count = (size_t)(argc - optind);
+    if (found->count < found->least)
+        return bad_argument(self, "missing argument: quire %s %s", self->name, self->arguments);
+    if (found->count > found->most)
+        return bad_usage(self, "unexpected argument '%s'", found->values[found->most]);
+    return -1;
+}
+
+int parse_options(const command *self, int argc, char **argv, const option_spec *specs,
+                  size_t count, const char **positional)
+{
+    const size_t wanted = positional ? 1 : 0;
+    operands found = {.least = wanted, .most = wanted};
+    int code = parse_operands(self, argc, argv, specs, count, &found);
+    if (code < 0 && positional)
+        *positional = found.values[0];
+    return code;
 }

@@ -103,6 +103,17 @@ size_t count_options(const option_spec specs[MAX_OPTIONS]);
 int parse_options(const command *self, int argc, char **argv, const option_spec *specs,
                   size_t count, const char **positional);
 
+/* The positional arguments of a subcommand that takes more than one. */
+typedef struct operands {
+    size_t least, most; /* how many it takes */
+    char **values;      /* the part of argv that has them, in their order */
+    size_t count;
+} operands;
+
+/* Like parse_options, for such a subcommand. The caller sets the limits. */
+int parse_operands(const command *self, int argc, char **argv, const option_spec *specs,
+                   size_t count, operands *found);
+
 /* Prints a usage error; returns EXIT_USAGE. */
 int bad_usage(const command *self, const char *format, ...) QUIRE_PRINTF(2, 3);
 
