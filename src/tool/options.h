@@ -50,6 +50,7 @@ int run_tour(const command *self, int argc, char **argv);
 int run_replay(const command *self, int argc, char **argv);
 int run_plan(const command *self, int argc, char **argv);
 int run_import(const command *self, int argc, char **argv);
+int run_compare(const command *self, int argc, char **argv);
 int run_map(const command *self, int argc, char **argv);
 int run_export(const command *self, int argc, char **argv);
 int run_tune(const command *self, int argc, char **argv);

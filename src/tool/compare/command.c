@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+/*
+ * command.c - quire compare: two traces side by side, and their replays with the same options.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "src/base/result.h"
+#include "src/tool/compare/compare.h"
+
+typedef struct compare_run {
+    comparison c;
+    bool json, first_parts;
+} compare_run;
+
+/* ---- traces and replays ------------------------------------------------------------------- */
+
+/* B gets the options that A has after its options file and preset: a file that is standard input is
+   read once. */
+static int open_both(const command *self, comparison *c)
+{
+    replay_setup *a = &c->setups[SIDE_A], *b = &c->setups[SIDE_B];
+    int code = open_replay(self, a);
+    if (code >= 0)
+        return code;
+    b->choice = a->choice;
+    b->memory_choice = a->memory_choice;
+    b->memory_choice.file = NULL;
+    b->memory_choice.preset = NULL;
+    return open_replay(self, b);
+}
+
+/* The memory is destroyed, so that the pages that it keeps do not reduce what the next one gets.
+   Returns EXIT_FAILED after the report if allocations failed, and -1 otherwise. */
+static int replay_side(replay_setup *p, progress *bar, quire_replay_report *report)
+{
+    quire_replay_options options = {
+        .progress = show_progress,
+        .user = bar,
+        .time = &p->time,
+    };
+    quire_result result = quire_trace_replay(p->trace, p->memory, &options, report);
+    end_progress(bar);
+    int code = result || report->failures ? fail_with_last_error() : -1;
+    quire_memory_destroy_all(&p->memory);
+    return code;
+}
+
+/* Returns the exit code. A replay that is not possible ends the command; refused allocations are
+   part of the report, and make it fail after the report. */
+static int play(compare_run *r)
+{
+    comparison *c = &r->c;
+    const quire_trace *const traces[] = {c->setups[SIDE_A].trace, c->setups[SIDE_B].trace};
+    int code = EXIT_OK;
+    if (quire_memory_get_info(c->setups[SIDE_A].memory, &c->memory))
+        return fail_with_last_error();
+    if (!find_differences(traces, r->first_parts, &c->findings))
+        return EXIT_FAILED;
+    for (int i = 0; i < SIDE_COUNT; i++) {
+        progress bar = {.what = i == SIDE_A ? "replay of A" : "replay of B"};
+        if (replay_side(&c->setups[i], &bar, &c->reports[i]) < 0)
+            continue;
+        code = EXIT_FAILED;
+        if (!c->reports[i].failures)
+            return code;
+    }
+    if (!r->json)
+        print_comparison(c);
+    else if (write_comparison(c))
+        code = fail_with_last_error();
+    return code;
+}
+
+/* ---- run ---------------------------------------------------------------------------------- */
+
+static int close_both(compare_run *r, int code)
+{
+    release_findings(&r->c.findings);
+    for (int i = 0; i < SIDE_COUNT; i++)
+        code = close_replay(&r->c.setups[i], code);
+    return code;
+}
+
+int run_compare(const command *self, int argc, char **argv)
+{
+    static compare_run r; /* its histograms are large for a stack */
+    replay_setup *a = &r.c.setups[SIDE_A], *b = &r.c.setups[SIDE_B];
+    r.c.top = 20;
+    option_spec specs[MAX_OPTIONS] = {
+        {"first-part", NULL, "sum up names by their part before '/', '.' or ':'", OPTION_FLAG,
+         &r.first_parts},
+        {"top", "N", "print so many names (default 20, 0: all)", OPTION_NUMBER, &r.c.top},
+        DEVICE_OPTIONS(&a->choice),
+        {"json", NULL, "print one JSON object, with all names", OPTION_FLAG, &r.json},
+    };
+    size_t count = count_options(specs);
+    count += list_member_flags(specs + count, &a->memory_choice);
+    operands traces = {.least = SIDE_COUNT, .most = SIDE_COUNT};
+    int code = parse_operands(self, argc, argv, specs, count, &traces);
+    if (code >= 0)
+        return code;
+    a->path = traces.values[SIDE_A];
+    b->path = traces.values[SIDE_B];
+    if (is_standard(a->path) + is_standard(b->path) + is_standard(a->memory_choice.file) > 1)
+        return bad_usage(self, "standard input is one of the traces, or --options");
+    code = open_both(self, &r.c);
+    return close_both(&r, code < 0 ? play(&r) : code);
+}
