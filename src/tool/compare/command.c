@@ -2,8 +2,9 @@
 /*
  * command.c - quire compare: two traces side by side, and their replays with the same options.
  */
-#include <inttypes.h>
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "src/base/result.h"
 #include "src/tool/compare/compare.h"
@@ -11,7 +12,36 @@
 typedef struct compare_run {
     comparison c;
     bool json, first_parts;
+    const char *fail_above; /* option --fail-above */
+    double percent;         /* its value */
 } compare_run;
+
+/* ---- the limit ---------------------------------------------------------------------------- */
+
+/* Parses --fail-above: a percentage of at least 0, with a fraction. */
+static bool parse_percent(compare_run *r)
+{
+    char *rest = NULL;
+    if (!r->fail_above)
+        return true;
+    if (!*r->fail_above || r->fail_above[strspn(r->fail_above, "0123456789.")])
+        return false;
+    errno = 0;
+    r->percent = strtod(r->fail_above, &rest);
+    return !*rest && !errno;
+}
+
+/* Returns `code`, or EXIT_FAILED after a line that says by how much the peak of B is too high. */
+static int check_peak(const compare_run *r, int code)
+{
+    const findings *f = &r->c.findings;
+    const uint64_t a = f->sides[SIDE_A].info.peak_bytes, b = f->sides[SIDE_B].info.peak_bytes;
+    if (!r->fail_above || (double)b <= (double)a * (1 + r->percent / 100))
+        return code;
+    print_problem("quire: the peak of B (%s) is more than %s %% above that of A (%s)",
+                  qi_bytes(b).text, r->fail_above, qi_bytes(a).text);
+    return EXIT_FAILED;
+}
 
 /* ---- traces and replays ------------------------------------------------------------------- */
 
@@ -69,7 +99,7 @@ static int play(compare_run *r)
         print_comparison(c);
     else if (write_comparison(c))
         code = fail_with_last_error();
-    return code;
+    return check_peak(r, code);
 }
 
 /* ---- run ---------------------------------------------------------------------------------- */
@@ -91,6 +121,8 @@ int run_compare(const command *self, int argc, char **argv)
         {"first-part", NULL, "sum up names by their part before '/', '.' or ':'", OPTION_FLAG,
          &r.first_parts},
         {"top", "N", "print so many names (default 20, 0: all)", OPTION_NUMBER, &r.c.top},
+        {"fail-above", "PERCENT", "exit with 1 if B's peak is higher by more than that",
+         OPTION_TEXT, &r.fail_above},
         DEVICE_OPTIONS(&a->choice),
         {"json", NULL, "print one JSON object, with all names", OPTION_FLAG, &r.json},
     };
@@ -104,6 +136,9 @@ int run_compare(const command *self, int argc, char **argv)
     b->path = traces.values[SIDE_B];
     if (is_standard(a->path) + is_standard(b->path) + is_standard(a->memory_choice.file) > 1)
         return bad_usage(self, "standard input is one of the traces, or --options");
+    if (!parse_percent(&r))
+        return bad_usage(self, "--fail-above takes a percentage, such as 5 or 0.5, not '%s'",
+                         r.fail_above);
     code = open_both(self, &r.c);
     return close_both(&r, code < 0 ? play(&r) : code);
 }
