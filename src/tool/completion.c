@@ -59,7 +59,7 @@ static bool takes_file(const option_spec *spec)
 
 static bool has_argument(const command *self)
 {
-    return self->arguments[0] != '[';
+    return self->arguments[0] != '[' || self->runs_program;
 }
 
 static void print_commands(void)
@@ -96,7 +96,7 @@ static void print_bash_value(const command *self, const option_spec *spec)
 static void print_bash_argument(const command *self)
 {
     if (!self->print_words) {
-        printf("_quire_files");
+        printf(self->runs_program ? "_quire_programs" : "_quire_files");
         return;
     }
     printf("_quire_words '");
@@ -128,6 +128,10 @@ static const char BASH_HEAD[] =
     "_quire_files() {\n"
     "    compopt -o filenames 2>/dev/null\n"
     "    mapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n"
+    "}\n"
+    "_quire_programs() {\n"
+    "    compopt -o filenames 2>/dev/null\n"
+    "    mapfile -t COMPREPLY < <(compgen -cf -- \"$word\" | sort -u)\n"
     "}\n"
     "_quire() {\n"
     "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}\n"
@@ -185,9 +189,12 @@ static void print_zsh_option(const option_spec *spec)
     printf("'");
 }
 
-/* One specification for each argument in front of the options. */
+/* One specification for each argument in front of the options. Those of a program are completed as
+   its own command line is. */
 static void print_zsh_arguments(const command *self)
 {
+    if (self->runs_program)
+        printf(" \\\n            '(-):PROGRAM:_command_names -e' '*::ARGUMENTS:_normal'");
     for (const char *at = self->arguments; *at && *at != '[';) {
         int length = (int)strcspn(at, " ");
         printf(" \\\n            ':%.*s:", length, at);

@@ -167,9 +167,10 @@ static int refuse_option(const command *self, const char *given, const struct op
     return bad_usage(self, "unknown option %.*s", (int)length + 2, given);
 }
 
-/* Parses the options. opterr is 0, because this file prints the errors. */
+/* Parses the options: up to the first positional argument if it ends them ("+" of getopt_long).
+   opterr is 0, because this file prints the errors. */
 static int parse_flags(const command *self, int argc, char **argv, const option_spec *specs,
-                       size_t count)
+                       size_t count, bool ends_options)
 {
     struct option longs[MAX_OPTIONS + 2] = {{0}};
     for (size_t i = 0; i < count; i++)
@@ -180,7 +181,8 @@ static int parse_flags(const command *self, int argc, char **argv, const option_
     longs[count] = (struct option){"help", no_argument, NULL, help};
     opterr = 0;
     optind = 1;
-    for (int found; (found = getopt_long(argc, argv, ":h", longs, NULL)) != -1;) {
+    const char *shorts = ends_options ? "+:h" : ":h";
+    for (int found; (found = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
         if (found == ':')
             return bad_usage(self, "%s requires a value", argv[optind - 1]);
         if (found == '?')
@@ -205,7 +207,7 @@ int parse_operands(const command *self, int argc, char **argv, const option_spec
         self->take_options(self, specs, count);
         return EXIT_OK;
     }
-    int code = parse_flags(self, argc, argv, specs, count);
+    int code = parse_flags(self, argc, argv, specs, count, found->ends_options);
     if (code >= 0)
         return code;
     found->values = argv + optind;

@@ -36,6 +36,7 @@ typedef struct command {
     void (*list_arguments)(FILE *out);
     /* Prints the words that the argument can be, each after a blank. NULL if it is a file. */
     void (*print_words)(FILE *out);
+    bool runs_program; /* the arguments are a program and its arguments, behind the options */
     example examples[MAX_EXAMPLES]; /* at least two; ends with a row without a line */
     /* If it is set, parse_options passes the table of options to it instead of parsing. */
     void (*take_options)(const struct command *self, const struct option_spec *specs, size_t count);
@@ -48,6 +49,7 @@ extern const size_t command_count;
 int run_devices(const command *self, int argc, char **argv);
 int run_tour(const command *self, int argc, char **argv);
 int run_replay(const command *self, int argc, char **argv);
+int run_record(const command *self, int argc, char **argv);
 int run_plan(const command *self, int argc, char **argv);
 int run_import(const command *self, int argc, char **argv);
 int run_compare(const command *self, int argc, char **argv);
@@ -107,6 +109,7 @@ int parse_options(const command *self, int argc, char **argv, const option_spec 
 /* The positional arguments of a subcommand that takes more than one. */
 typedef struct operands {
     size_t least, most; /* how many it takes */
+    bool ends_options;  /* the words after the first one are positional, also with dashes */
     char **values;      /* the part of argv that has them, in their order */
     size_t count;
 } operands;

@@ -76,7 +76,7 @@ def words_in(text):
 def case_bash_commands():
     """bash completes commands, and those after help."""
     yield from differ([([""], [*COMMANDS, "help", "--help", "--version"]), (["t"], ["tour", "tune"]),
-                       (["--v"], ["--version"]), (["x"], []), (["help", "re"], ["replay"]),
+                       (["--v"], ["--version"]), (["x"], []), (["help", "re"], ["record", "replay"]),
                        (["help", ""], COMMANDS), (["help", "map", ""], []), (["frob", ""], [])])
 
 
@@ -114,6 +114,10 @@ def case_bash_arguments():
     write("a b.csv", "")
     write("b.csv", "")
     yield from differ([([command, ""], ["a b.csv", "b.csv"]) for command in ("replay", "map", "plan", "tune")])
+    yield from differ([(["record", "b.c"], ["b.csv"])])
+    [programs] = complete(["record", "--no-layer", "bas"])
+    if "bash" not in programs or len(set(programs)) != len(programs):
+        yield f"record: {programs}"
     yield from differ([(["replay", "--json", "b"], ["b.csv"]), (["completion", ""], ["bash", "zsh"]),
                        (["devices", ""], [f"--{name}" for name, *_ in options_of("devices")] + ["--help"])])
     [names] = complete(["bench", ""])

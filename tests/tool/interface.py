@@ -6,6 +6,7 @@ usage: interface.py PATH_TO_QUIRE SOURCE_ROOT
 
 import fcntl
 import os
+import pathlib
 import re
 import shlex
 import struct
@@ -97,8 +98,12 @@ def case_examples():
             words = shlex.split(line)[1:]
             if words[0] != command:
                 yield f"{command} --help: {line!r} is of another command"
-            done = run(*words)
-            if command != "import":
+            path = f"{pathlib.Path(QUIRE).parent}:{os.environ['PATH']}"  # quire record runs quire
+            done = run(*words, env={**os.environ, "PATH": path})
+            if command == "record":
+                if done.code or not done.out or not re.fullmatch(r"quire: .+: \d+ events, peak .+\n", done.err):
+                    yield f"{line}: exit {done.code}, {done.err!r}"
+            elif command != "import":
                 yield from succeeds(done)
             elif done.code or "allocations" not in done.err:  # import sums up what it read on standard error
                 yield f"{line}: exit {done.code}, {done.err!r}"
