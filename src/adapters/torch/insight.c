@@ -371,7 +371,7 @@ static bool visit(void *user, const quire_item *item)
     put_block(w, begin, item->size + item->left_padding, item->is_free ? 0 : item->requested,
               item->is_free         ? "inactive"
               : item->allocation.id ? "active_allocated"
-                                    : "active_awaiting_free");
+                                    : "active_pending_free");
     w->end = item->offset + item->size;
     w->live += item->is_free ? 0 : item->size + item->left_padding;
     return !w->t->failed;

@@ -155,7 +155,7 @@ CASE(a_snapshot_has_every_byte_of_every_page)
     }
     json_t *root = parse(torch_snapshot());
     CHECK_EQ(count_blocks(root, "active_allocated"), 11);
-    CHECK_EQ(count_blocks(root, "active_awaiting_free"), 10);
+    CHECK_EQ(count_blocks(root, "active_pending_free"), 10);
     CHECK(count_blocks(root, "inactive") > 0);
     json_decref(root);
     torch_client_free(of_graph, c.streams[1]);
