@@ -108,7 +108,11 @@ typedef struct quire_replay_options {
     uint64_t progress_events; /* 0: chosen so that there are about 2000 calls */
     uint64_t *time;           /* receives time_ns of each event before it is replayed, for a
                                  quire_clock of the memory; NULL: not wanted */
-    uint64_t unused[4];       /* must be zero */
+    /* Every requested size in percent of that in the trace, to replay a smaller or larger run; 0:
+       100. At least 1 byte. A size that is a multiple of its alignment remains one: it is rounded
+       up. At most 1000. */
+    uint32_t size_percent;
+    uint64_t unused[4]; /* must be zero */
 } quire_replay_options;
 
 /* Nanoseconds of single calls, without the cost of reading the clock; accurate to 1.6 %. */
@@ -146,7 +150,8 @@ typedef struct quire_replay_report {
  * Replays a trace on a memory, which should be new, because the report contains statistics of the
  * memory. NULL options mean {0}. A refused allocation is counted, and the replay continues; the
  * first refusal is the thread's last error afterwards. All allocations of the replay are freed at
- * the end unless `keep` is set. Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY.
+ * the end unless `keep` is set. Errors: INVALID_ARGUMENT (also if the scaled sizes that live at one
+ * time may exceed 64 bits), OUT_OF_HOST_MEMORY.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_trace_replay(const quire_trace *trace,
                                                          quire_memory *memory,

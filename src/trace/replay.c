@@ -17,6 +17,9 @@
 /* The default number of progress calls; readings of the clock that measure_clock takes. */
 enum { PROGRESS_CALLS = 2000, CLOCK_SAMPLES = 1000 };
 
+/* The limit of quire_replay_options.size_percent. */
+enum { MAX_PERCENT = 1000 };
+
 /* A range of the trace during the replay. */
 typedef struct qi_played {
     quire_allocation allocation; /* {0} if the allocation failed or the range is free */
@@ -94,16 +97,29 @@ static const char *name_of(const quire_trace_event *event, char cut[QUIRE_MAX_NA
     return cut;
 }
 
+/* The requested size of an allocation in the replay: see quire_replay_options.size_percent. */
+static uint64_t scaled_size(const player *p, const quire_trace_event *event)
+{
+    uint64_t percent = p->options->size_percent, size = event->size;
+    if (percent == 100)
+        return size;
+    uint64_t scaled = size / 100 * percent + size % 100 * percent / 100;
+    if (size % event->alignment == 0)
+        scaled = (scaled + event->alignment - 1) / event->alignment * event->alignment;
+    return scaled ? scaled : 1;
+}
+
 /* A failed allocation counts in the requested peak of the report, but not in `bytes`. */
 static void play_alloc(player *p, const quire_trace_event *event)
 {
     char cut[QUIRE_MAX_NAME + 1];
-    quire_allocation_options options = {.size = event->size, .alignment = event->alignment};
+    uint64_t size = scaled_size(p, event);
+    quire_allocation_options options = {.size = size, .alignment = event->alignment};
     if (p->options->name)
         options.name = name_of(event, cut);
     qi_played *range = &p->live[event->range];
-    range->size = event->size;
-    p->requested += event->size;
+    range->size = size;
+    p->requested += size;
     qi_raise(&p->report->peak_requested_bytes, p->requested);
     uint64_t begin = qi_clock();
     quire_result result = quire_allocate(p->memory, &options, &range->allocation);
@@ -113,7 +129,7 @@ static void play_alloc(player *p, const quire_trace_event *event)
         return;
     }
     p->report->allocations++;
-    p->bytes += event->size;
+    p->bytes += size;
     if (p->bytes > p->max_bytes) {
         p->max_bytes = p->bytes;
         p->at_peak = true;
@@ -256,6 +272,27 @@ static void release_records(player *p, qi_host *host)
     qi_host_release(host, p->free_ns, 1, sizeof *p->free_ns);
 }
 
+/*
+ * Resolves and checks size_percent. A size that is rounded up to its alignment grows by less than
+ * itself, so the sum of the live sizes stays below peak * (percent + 100) / 100.
+ */
+static quire_result check_scale(const quire_trace *trace, quire_replay_options *options)
+{
+    if (!options->size_percent)
+        options->size_percent = 100;
+    uint32_t percent = options->size_percent;
+    if (percent > MAX_PERCENT)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "quire_replay_options.size_percent is %u, above %u", percent,
+                            MAX_PERCENT);
+    if (percent != 100 && trace->info.peak_bytes > UINT64_MAX / (percent + 100) * 100)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "sizes of %u percent may exceed 64 bits: the trace has a peak of "
+                            "%u byte%s",
+                            percent, trace->info.peak_bytes);
+    return QUIRE_SUCCESS;
+}
+
 quire_result quire_trace_replay(const quire_trace *trace, quire_memory *memory,
                                 const quire_replay_options *options, quire_replay_report *report)
 {
@@ -265,6 +302,8 @@ quire_result quire_trace_replay(const quire_trace *trace, quire_memory *memory,
         return qi_fail_null("quire_trace_replay", !trace ? "trace" : !memory ? "memory" : "report");
     quire_replay_options resolved = options ? *options : (quire_replay_options){0};
     quire_result result = qi_check_unused(&resolved, "quire_replay_options");
+    if (!result)
+        result = check_scale(trace, &resolved);
     if (result)
         return result;
     qi_host host;

@@ -285,6 +285,37 @@ UNIT(replay, long_labels_are_cut_between_characters)
     expect_cut(254, "\xf0\x9f\x8d\x8e\xf0\x9f\x8d\x8e", "");
 }
 
+/* ---- other sizes -------------------------------------------------------------------------- */
+
+/* 1000 and 1 byte are not multiples of their alignments; 768 bytes remain a multiple of 256. */
+CASE(sizes_are_scaled_to_a_percentage, 4 * PAGE,
+     "alloc,1,1000,16,0,0,\nalloc,2,768,256,0,0,\nalloc,3,1,2,0,0,\nfree,2,,,0,0,\n")
+{
+    static const struct {
+        uint32_t percent;
+        uint64_t peak, left;
+    } rows[] = {{0, 1769, 1001},          {100, 1769, 1001},
+                {80, 800 + 768 + 1, 801}, {125, 1250 + 1024 + 1, 1251},
+                {1, 10 + 256 + 1, 11},    {1000, 17690, 10010}};
+    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        play(b, &(quire_replay_options){.size_percent = rows[i].percent});
+        CHECK_EQ(b->report.peak_requested_bytes, rows[i].peak);
+        CHECK_EQ(b->report.left_bytes, rows[i].left);
+        CHECK_EQ(b->report.failures, 0);
+    }
+}
+
+CASE(a_scale_out_of_range_is_refused, PAGE, "alloc,1,9223372036854775808,1,0,0,\n")
+{
+    quire_replay_options above = {.size_percent = 1001}, overflow = {.size_percent = 125};
+    CHECK_FAILS(quire_trace_replay(b->trace, b->memory, &above, &b->report),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_HAS(quire_last_error(), "size_percent is 1001, above 1000");
+    CHECK_FAILS(quire_trace_replay(b->trace, b->memory, &overflow, &b->report),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_HAS(quire_last_error(), "sizes of 125 percent may exceed 64 bits");
+}
+
 /* ---- parts of a trace --------------------------------------------------------------------- */
 
 CASE(event_count_ends_the_replay_early, PAGE, THREE)

@@ -268,7 +268,8 @@ quire_replay_options_progress = CFUNCTYPE(c_bool, c_void_p, c_uint64, c_uint64)
 class quire_replay_options(Structure):
     _fields_: ClassVar[Fields] = [
         ("event_count", c_uint64), ("keep", c_bool), ("name", c_bool), ("progress", quire_replay_options_progress),
-        ("user", c_void_p), ("progress_events", c_uint64), ("time", POINTER(c_uint64)), ("unused", c_uint64 * 4)]
+        ("user", c_void_p), ("progress_events", c_uint64), ("time", POINTER(c_uint64)), ("size_percent", c_uint32),
+        ("unused", c_uint64 * 4)]
 
 
 class quire_latency(Structure):
