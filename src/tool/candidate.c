@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
- * candidate.c - candidates are useful combinations of fit, page sizes, retention and threshold.
- * Those without failures are ranked by the sum of two ratios: reserved bytes by requested bytes,
- * backend calls by operations. Also writes candidates as text and as C.
+ * candidate.c - candidates are useful combinations of fit, page sizes, growth, retention and
+ * threshold. Also writes candidates as text and as C.
  */
 #include "src/tool/candidate.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "src/base/result.h"
@@ -97,10 +95,29 @@ static void add_thresholds(listing *l, candidate c)
         add_retentions(l, c);
 }
 
-/* Adds the candidate with fixed and with doubling page sizes, if the first page is useful. */
+/*
+ * Adds the candidate with pages that grow by a share of the memory. The default does so by a
+ * twelfth to 30 percent, and never by less than 1 MiB. Growth stops at the default page size, an
+ * eighth of a small heap, which must exceed the first page.
+ */
+static void add_shares(listing *l, candidate c)
+{
+    static const uint32_t percents[] = {6, 12, 25};
+    uint64_t least = l->scope->least_page, first = least > MIB ? least : MIB;
+    if (c.page_size || l->scope->max_page / GROWTH_DIVISOR / 2 < first)
+        return;
+    c.first_page_size = first;
+    for (size_t i = 0; i < sizeof percents / sizeof *percents; i++) {
+        c.reserved_percent = percents[i];
+        add_retentions(l, c);
+    }
+}
+
+/* Adds the candidate with fixed and with growing page sizes, if the first page is useful. */
 static void add_policies(listing *l, candidate c)
 {
     add_thresholds(l, c);
+    add_shares(l, c);
     c.first_page_size = c.page_size / GROWTH_DIVISOR;
     if (c.page_size && c.first_page_size >= l->scope->least_page &&
         c.first_page_size < l->scope->peak_bytes)
@@ -184,6 +201,13 @@ static uint64_t retained_empty_bytes(const candidate *c)
     return 0;
 }
 
+static uint32_t growth_percent(const candidate *c)
+{
+    if (c->reserved_percent)
+        return c->reserved_percent;
+    return c->first_page_size ? GROWTH_PERCENT : 0;
+}
+
 quire_memory_options candidate_options(const candidate *c)
 {
     return (quire_memory_options){
@@ -192,7 +216,8 @@ quire_memory_options candidate_options(const candidate *c)
         .fit.algorithm = c->fit,
         .pages = {.page_size = c->page_size,
                   .first_page_size = c->first_page_size,
-                  .growth_percent = c->first_page_size ? GROWTH_PERCENT : 0,
+                  .growth_percent = growth_percent(c),
+                  .growth = c->reserved_percent ? QUIRE_GROWTH_RESERVED : QUIRE_GROWTH_LAST,
                   .dedicated_threshold = c->dedicated_threshold,
                   .retained_empty_bytes = retained_empty_bytes(c)},
     };
@@ -216,14 +241,20 @@ candidate_text candidate_pages_text(const candidate *c)
 {
     candidate_text out = {""};
     const char *none = c->elastic ? "default" : "by use";
-    append(&out, "%s", c->page_size ? qi_bytes(c->page_size).text : none);
+    if (c->reserved_percent)
+        append(&out, "+%" PRIu32 " %%", c->reserved_percent);
+    else
+        append(&out, "%s", c->page_size ? qi_bytes(c->page_size).text : none);
     return out;
 }
 
 candidate_text candidate_policy_text(const candidate *c)
 {
     candidate_text out = {""};
-    if (c->first_page_size)
+    if (c->reserved_percent)
+        append(&out, ", growing by %" PRIu32 " %% of all pages from %s", c->reserved_percent,
+               qi_bytes(c->first_page_size).text);
+    else if (c->first_page_size)
         append(&out, ", doubling from %s", qi_bytes(c->first_page_size).text);
     if (c->dedicated_threshold)
         append(&out, ", dedicated from %s", qi_bytes(c->dedicated_threshold).text);
@@ -292,84 +323,13 @@ candidate_text candidate_c_text(const candidate *c)
         append_size(&out, "page_size", c->page_size);
     if (c->first_page_size) {
         append_size(&out, "first_page_size", c->first_page_size);
-        append(&out, "        .growth_percent = %d,\n", GROWTH_PERCENT);
+        append(&out, "        .growth_percent = %" PRIu32 ",\n", growth_percent(c));
     }
+    if (c->reserved_percent)
+        append(&out, "        .growth = QUIRE_GROWTH_RESERVED,\n");
     if (c->dedicated_threshold)
         append_size(&out, "dedicated_threshold", c->dedicated_threshold);
     append_retention(&out, c);
     append(&out, "%s};\n", of_pages ? "    },\n" : "");
     return out;
-}
-
-/* ---- ranking ------------------------------------------------------------------------------ */
-
-/* Three-way comparison for qsort, without the overflow of a subtraction. */
-static int compare(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
-/* The last comparison, by number, makes the order total and thereby the result of qsort unique. */
-static int compare_ranked(const void *left, const void *right)
-{
-    const ranked *a = left, *b = right;
-    int by_score = (a->score > b->score) - (a->score < b->score);
-    int order = compare(a->failures, b->failures);
-    if (!order && !a->failures)
-        order = by_score ? by_score : compare(a->options_set, b->options_set);
-    return order ? order : compare(a->number, b->number);
-}
-
-static double score_of(const ranked *r)
-{
-    return (double)r->reserved_bytes / (double)r->requested_bytes +
-           (double)r->backend_calls / (double)r->operations;
-}
-
-static bool has_same_cost(const ranked *a, const ranked *b)
-{
-    return a->failures == b->failures && a->reserved_bytes == b->reserved_bytes &&
-           a->backend_calls == b->backend_calls;
-}
-
-/* Whether `a` dominates `b`; their costs must differ. */
-static bool dominates(const ranked *a, const ranked *b)
-{
-    return !a->failures && a->reserved_bytes <= b->reserved_bytes &&
-           a->backend_calls <= b->backend_calls;
-}
-
-/* Sets `alike` and `pareto` of one candidate. The list is sorted. */
-static void compare_with_others(ranked *list, size_t count, size_t at)
-{
-    ranked *r = &list[at];
-    r->alike = NOT_ALIKE;
-    r->pareto = !r->failures;
-    for (uint32_t i = 0; i < at && r->alike == NOT_ALIKE; i++)
-        if (has_same_cost(&list[i], r))
-            r->alike = i;
-    for (size_t i = 0; i < count && r->pareto; i++)
-        r->pareto =
-            r->alike == NOT_ALIKE && (has_same_cost(&list[i], r) || !dominates(&list[i], r));
-}
-
-void rank(ranked *list, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        list[i].score = score_of(&list[i]);
-    qsort(list, count, sizeof *list, compare_ranked);
-    for (size_t i = 0; i < count; i++)
-        compare_with_others(list, count, i);
-}
-
-size_t recommend(const ranked *list, size_t count)
-{
-    if (!count || list->failures)
-        return count;
-    size_t best = 0;
-    for (size_t i = 1; i < count && !list[i].failures; i++)
-        if (list[i].score < list->score + WORTH_AN_OPTION &&
-            list[i].options_set < list[best].options_set)
-            best = i;
-    return best;
 }

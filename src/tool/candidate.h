@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
- * candidate.h - the memory options that quire tune tries on a trace, and their ranking by cost:
- * numbers and text, without a device or a memory.
+ * candidate.h - the memory options that quire tune tries on traces: numbers and text, without a
+ * device or a memory.
  */
 #ifndef QUIRE_SRC_TOOL_CANDIDATE_H
 #define QUIRE_SRC_TOOL_CANDIDATE_H
@@ -28,6 +28,9 @@ typedef struct candidate {
     retention retention;
     uint64_t page_size;       /* the maximum if page sizes double; 0: pages follow use */
     uint64_t first_page_size; /* page sizes double from here to page_size; 0 means they do not */
+    /* A page is this share of the bytes of all pages, and the first page has first_page_size; 0:
+       other growth. With page_size 0. */
+    uint32_t reserved_percent;
     uint64_t dedicated_threshold; /* 0 means none */
     uint64_t retained_bytes;      /* 0 unless retention is RETENTION_SOME */
 } candidate;
@@ -51,10 +54,11 @@ typedef struct candidate_scope {
 } candidate_scope;
 
 /*
- * 3 fits with pages that follow use and 3 retentions; 3 fits, 8 page sizes, page sizes doubling or
- * not, a dedicated threshold or not, 3 retentions; 4 sizes of chunks and 3 retentions.
+ * 3 fits with pages that follow use, or grow by one of 3 shares, and 3 retentions; 3 fits, 8 page
+ * sizes, page sizes doubling or not, a dedicated threshold or not, 3 retentions; 4 sizes of chunks
+ * and 3 retentions.
  */
-enum { MAX_CANDIDATES = 3 * 3 + 3 * 8 * 2 * 2 * 3 + 4 * 3 };
+enum { MAX_CANDIDATES = 3 * (1 + 3) * 3 + 3 * 8 * 2 * 2 * 3 + 4 * 3 };
 
 /*
  * Fills the list and returns its length. The order is fixed. Of two candidates that differ in one
@@ -76,7 +80,7 @@ typedef struct candidate_text {
 } candidate_text;
 
 /* Describes the size of a page, or of an elastic memory's chunk: bytes with their unit, "by use",
-   or "default". */
+   "default", or the share by which pages grow as "+12 %". */
 candidate_text candidate_pages_text(const candidate *c);
 
 /* Describes growth, threshold and retention in words; "default" if none of them is set. */
@@ -84,50 +88,5 @@ candidate_text candidate_policy_text(const candidate *c);
 
 /* A C initializer of quire_memory_options that sets only what differs from the defaults. */
 candidate_text candidate_c_text(const candidate *c);
-
-/* ---- ranking ------------------------------------------------------------------------------ */
-
-/*
- * The score of a candidate is
- *
- *     peak reserved / peak requested  +  backend calls / (allocations + frees)
- *
- * Lower is better. One percent more memory weighs as much as one more backend call in a hundred
- * operations. Times are ignored, so that the same trace gives the same ranking on every machine.
- */
-
-/* Scores that differ by less count as equal when a candidate is recommended. */
-#define WORTH_AN_OPTION 0.01
-
-#define NOT_ALIKE UINT32_MAX
-
-typedef struct ranked {
-    /* set by the caller */
-    uint32_t number;          /* the caller's number of the candidate; breaks ties */
-    uint32_t options_set;     /* number of options that differ from the defaults */
-    uint64_t failures;        /* failed allocations; above 0 it is never recommended */
-    uint64_t requested_bytes; /* peak of the requested bytes; above 0 */
-    uint64_t reserved_bytes;  /* peak of the reserved bytes */
-    uint64_t backend_calls;
-    uint64_t operations; /* allocations and frees of the trace; above 0 */
-    /* set by rank */
-    double score;
-    uint32_t alike; /* index of the first candidate with the same cost, or NOT_ALIKE */
-    bool pareto;    /* Pareto-optimal in reserved_bytes and backend_calls */
-} ranked;
-
-/*
- * Scores and sorts the list. Candidates without failures come first, by score, options set and
- * number. The others follow, by failures and number. Candidates have the same cost if their
- * failures, reserved bytes and backend calls are equal. Only the first of them can be `pareto`;
- * the others refer to it with `alike`.
- */
-void rank(ranked *list, size_t count);
-
-/*
- * Takes a sorted list. Returns the index of the candidate with the fewest options set among those
- * that score less than WORTH_AN_OPTION above the best; `count` if every candidate has failures.
- */
-size_t recommend(const ranked *list, size_t count);
 
 #endif

@@ -197,7 +197,7 @@ static void print_zsh_arguments(const command *self)
         printf(" \\\n            '(-):PROGRAM:_command_names -e' '*::ARGUMENTS:_normal'");
     for (const char *at = self->arguments; *at && *at != '[';) {
         int length = (int)strcspn(at, " ");
-        printf(" \\\n            ':%.*s:", length, at);
+        printf(" \\\n            '%s:%.*s:", strstr(self->arguments, "...") ? "*" : "", length, at);
         printf(self->print_words ? "(" : "_files'");
         if (self->print_words) {
             self->print_words(stdout);

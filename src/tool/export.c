@@ -115,7 +115,7 @@ static int play(const command *self, export_run *e)
 static int convert(export_run *e)
 {
     e->history.setup = &e->setup;
-    const int code = read_trace(&e->setup);
+    const int code = load_trace(e->setup.path, &e->setup.trace, &e->setup.info);
     if (code >= 0)
         return code;
     return open_output(&e->file) ? write_file(e, e->setup.info.event_count) : EXIT_FAILED;

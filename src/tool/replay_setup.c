@@ -270,24 +270,24 @@ static int apply_preset(memory_choice *choice, const quire_device *device, uint3
 /* ---- trace, device and memory ------------------------------------------------------------- */
 
 /* The text is freed right after parsing, because the trace has copies of its labels. */
-int read_trace(replay_setup *p)
+int load_trace(const char *path, quire_trace **trace, quire_trace_info *info)
 {
     size_t size = 0;
-    char *text = read_file(p->path, &size);
+    char *text = read_file(path, &size);
     if (!text)
         return EXIT_FAILED;
-    quire_result result = quire_trace_parse(p->path, text, size, NULL, &p->trace);
+    quire_result result = quire_trace_parse(path, text, size, NULL, trace);
     free(text);
     if (result) { /* without "quire: ": the message starts with FILE:LINE:COLUMN, as of compilers */
         print_problem("%s", quire_last_error());
         return EXIT_FAILED;
     }
-    if (quire_trace_get_info(p->trace, &p->info))
+    if (quire_trace_get_info(*trace, info))
         return fail_with_last_error();
-    if (p->info.cut_bytes)
+    if (info->cut_bytes)
         print_problem("%s: the recording ends in an incomplete block, whose %" PRIu64
                       " bytes are left out",
-                      p->path, p->info.cut_bytes);
+                      path, info->cut_bytes);
     return -1;
 }
 
@@ -326,7 +326,7 @@ static int make_memory_of_preset(replay_setup *p)
 
 int open_trace_and_device(const command *self, replay_setup *p)
 {
-    int code = read_trace(p);
+    int code = load_trace(p->path, &p->trace, &p->info);
     return code < 0 ? open_device(self, &p->choice, &p->device) : code;
 }
 

@@ -56,7 +56,7 @@ typedef struct replay_setup {
     /* targets of the options */
     device_choice choice;
     const char *path;
-    memory_choice memory_choice; /* not of tune, which makes its own options */
+    memory_choice memory_choice; /* not of tune, which has its own options, and its own traces */
     /* created by the functions below */
     quire_trace *trace;
     quire_trace_info info;
@@ -65,8 +65,9 @@ typedef struct replay_setup {
     uint64_t time; /* of the event that is replayed, ns */
 } replay_setup;
 
-/* Reads the trace. Returns -1, or the exit code after printing the error. */
-int read_trace(replay_setup *p);
+/* Reads a trace and its totals. Returns -1, or prints the error and returns the exit code. The
+   caller destroys the trace. */
+int load_trace(const char *path, quire_trace **trace, quire_trace_info *info);
 
 /* Reads the trace and opens the device. Returns -1, or the exit code after printing the error. */
 int open_trace_and_device(const command *self, replay_setup *p);

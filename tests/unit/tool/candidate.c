@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * candidate.c - the list contains every documented candidate and none without an effect; the C text
- * of a candidate sets exactly its options. Of the ranking: scores by hand, the order, the
- * Pareto-optimal candidates against the definition, and that an option without a clear gain is
- * never recommended.
+ * of a candidate sets exactly its options.
  */
 #include "src/tool/candidate.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "tests/support/random.h"
 #include "tests/support/unit.h"
 
 /* ---- candidates --------------------------------------------------------------------------- */
@@ -62,7 +56,7 @@ static bool is_same(const candidate *a, const candidate *b)
     return a->fit == b->fit && a->elastic == b->elastic && a->retention == b->retention &&
            a->page_size == b->page_size && a->first_page_size == b->first_page_size &&
            a->dedicated_threshold == b->dedicated_threshold &&
-           a->retained_bytes == b->retained_bytes;
+           a->reserved_percent == b->reserved_percent && a->retained_bytes == b->retained_bytes;
 }
 
 /* ---- the list ------------------------------------------------------------------------------- */
@@ -95,7 +89,7 @@ UNIT(candidate, every_fit_page_size_and_policy_is_listed)
     listed l = make(&scope);
     for (int fit = 0; fit < 3; fit++) {
         static const quire_fit fits[] = {QUIRE_FIT_SEGREGATED, QUIRE_FIT_FIRST, QUIRE_FIT_BUDDY};
-        CHECK_EQ(count_fit(&l, fits[fit]), 3 + 8 * 2 * 2 * 3); /* 3: pages that follow use */
+        CHECK_EQ(count_fit(&l, fits[fit]), 3 + 3 * 3 + 8 * 2 * 2 * 3); /* by use, by shares */
     }
     CHECK_EQ(l.count, MAX_CANDIDATES);
     CHECK(has_size(&l, 0));
@@ -151,7 +145,33 @@ UNIT(candidate, doubling_pages_need_a_second_page)
     listed l = make(&scope);
     for (size_t i = 0; i < l.count; i++) {
         CHECK(l.list[i].first_page_size < 3 * MIB);
-        CHECK(!l.list[i].first_page_size || l.list[i].first_page_size < l.list[i].page_size);
+        CHECK(!l.list[i].first_page_size || l.list[i].reserved_percent ||
+              l.list[i].first_page_size < l.list[i].page_size);
+    }
+}
+
+/* The default page size, at most an eighth of the heap, must exceed the first page. */
+UNIT(candidate, growth_by_shares_needs_room)
+{
+    static const struct {
+        uint64_t least_page, max_page, first_page; /* MiB; no first page: not listed */
+    } rows[] = {{1, 16, 1}, {1, 15, 0}, {2, 32, 2}, {2, 31, 0}, {1, 1024, 1}};
+    for (uint32_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        candidate_scope scope = scope_of(GIB);
+        unit_note("row", i);
+        scope.least_page = rows[i].least_page * MIB;
+        scope.max_page = rows[i].max_page * MIB;
+        scope.max_pages = 100000;
+        listed l = make(&scope);
+        size_t shares = 0;
+        for (size_t k = 0; k < l.count; k++) {
+            if (!l.list[k].reserved_percent)
+                continue;
+            shares++;
+            CHECK_EQ(l.list[k].first_page_size, rows[i].first_page * MIB);
+            CHECK_EQ(l.list[k].page_size, 0);
+        }
+        CHECK_EQ(shares, rows[i].first_page ? 3 * 3 * 3 : 0);
     }
 }
 
@@ -286,6 +306,26 @@ UNIT(candidate, every_option_is_written_in_words_and_in_c)
     CHECK_EQ(options.pages.retained_empty_bytes, 128 * MIB);
 }
 
+UNIT(candidate, growth_by_shares_is_one_option)
+{
+    candidate c = {.first_page_size = MIB, .reserved_percent = 12};
+    CHECK_EQ(candidate_options_set(&c), 1);
+    CHECK_STR(candidate_pages_text(&c).text, "+12 %");
+    CHECK_STR(candidate_policy_text(&c).text, "growing by 12 % of all pages from 1 MiB");
+    CHECK_STR(candidate_c_text(&c).text,
+              "quire_memory_options options = {\n"
+              "    .pages = {\n"
+              "        .first_page_size = UINT64_C(1) << 20, /* 1 MiB */\n"
+              "        .growth_percent = 12,\n"
+              "        .growth = QUIRE_GROWTH_RESERVED,\n"
+              "    },\n"
+              "};\n");
+    quire_memory_options options = candidate_options(&c);
+    CHECK_EQ(options.pages.first_page_size, MIB);
+    CHECK_EQ(options.pages.growth_percent, 12);
+    CHECK_EQ((uint32_t)options.pages.growth, (uint32_t)QUIRE_GROWTH_RESERVED);
+}
+
 UNIT(candidate, retentions_are_written_differently)
 {
     candidate c = {.retention = RETENTION_NONE, .page_size = 1000};
@@ -310,107 +350,4 @@ UNIT(candidate, no_text_is_cut)
                    .retained_bytes = UINT64_MAX - MIB + 1};
     CHECK_HAS(candidate_c_text(&c).text, "    },\n};\n");
     CHECK_HAS(candidate_policy_text(&c).text, " of empty pages");
-}
-
-/* ---- ranking ------------------------------------------------------------------------------ */
-
-/* A candidate that allocated 1000 bytes in 1000 operations. */
-static ranked made(uint32_t number, uint32_t options_set, uint64_t reserved, uint64_t calls)
-{
-    return (ranked){.number = number,
-                    .options_set = options_set,
-                    .requested_bytes = 1000,
-                    .reserved_bytes = reserved,
-                    .backend_calls = calls,
-                    .operations = 1000};
-}
-
-static void expect_order(const ranked *list, const uint32_t *numbers, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        CHECK_EQ(list[i].number, numbers[i]);
-}
-
-UNIT(candidate, the_score_is_memory_plus_calls)
-{
-    ranked one = made(0, 0, 1250, 100);
-    rank(&one, 1);
-    CHECK(fabs(one.score - 1.35) < 1e-12);
-    CHECK(one.pareto);
-    CHECK_EQ(one.alike, NOT_ALIKE);
-}
-
-UNIT(candidate, scores_order_then_options_then_numbers)
-{
-    ranked list[] = {made(0, 3, 1100, 100), made(1, 1, 1100, 100), made(2, 1, 1100, 100),
-                     made(3, 9, 1000, 100), made(4, 0, 2000, 0)};
-    rank(list, 5);
-    expect_order(list, (const uint32_t[]){3, 1, 2, 0, 4}, 5);
-}
-
-UNIT(candidate, a_candidate_with_failures_is_last_and_never_recommended)
-{
-    ranked list[] = {made(0, 0, 10, 1), made(1, 0, 10, 1), made(2, 5, 9000, 900)};
-    list[0].failures = 2;
-    list[1].failures = 1;
-    rank(list, 3);
-    expect_order(list, (const uint32_t[]){2, 1, 0}, 3);
-    CHECK(list[0].pareto && !list[1].pareto && !list[2].pareto);
-    CHECK_EQ(recommend(list, 3), 0);
-    CHECK_EQ(recommend(list + 1, 2), 2); /* none of the two */
-    CHECK_EQ(recommend(list, 0), 0);
-}
-
-UNIT(candidate, equal_results_lead_to_the_first_candidate)
-{
-    ranked list[] = {made(0, 2, 1100, 100), made(1, 0, 1100, 100), made(2, 1, 1100, 100),
-                     made(3, 1, 1000, 50)};
-    rank(list, 4);
-    expect_order(list, (const uint32_t[]){3, 1, 2, 0}, 4);
-    CHECK_EQ(list[0].alike, NOT_ALIKE);
-    CHECK_EQ(list[1].alike, NOT_ALIKE);
-    CHECK_EQ(list[2].alike, 1);
-    CHECK_EQ(list[3].alike, 1);
-}
-
-UNIT(candidate, pareto_matches_the_definition)
-{
-    test_random random = {.state = 7};
-    for (int round = 0; round < 200; round++) {
-        ranked list[40];
-        for (uint32_t i = 0; i < 40; i++)
-            list[i] = made(i, 0, 1000 + random_below(&random, 16), random_below(&random, 16));
-        rank(list, 40);
-        for (size_t i = 0; i < 40; i++) {
-            bool beaten = false;
-            for (size_t k = 0; k < 40; k++) {
-                const ranked *a = &list[k], *b = &list[i];
-                bool no_worse =
-                    a->reserved_bytes <= b->reserved_bytes && a->backend_calls <= b->backend_calls;
-                bool better =
-                    a->reserved_bytes < b->reserved_bytes || a->backend_calls < b->backend_calls;
-                beaten = beaten || (no_worse && better);
-            }
-            CHECK_EQ(list[i].pareto, !beaten && list[i].alike == NOT_ALIKE);
-        }
-    }
-}
-
-UNIT(candidate, an_option_must_be_worth_it)
-{
-    /* 0.009 better for one more option: not worth it; 0.02 is */
-    ranked close[] = {made(0, 0, 1109, 0), made(1, 1, 1100, 0)};
-    rank(close, 2);
-    CHECK_EQ(close[recommend(close, 2)].number, 0);
-    ranked far[] = {made(0, 0, 1120, 0), made(1, 1, 1100, 0)};
-    rank(far, 2);
-    CHECK_EQ(far[recommend(far, 2)].number, 1);
-}
-
-UNIT(candidate, among_equally_few_options_the_best_score_wins)
-{
-    ranked list[] = {made(0, 2, 1100, 0), made(1, 1, 1103, 0), made(2, 1, 1102, 0),
-                     made(3, 1, 1200, 0), made(4, 0, 1300, 0)};
-    rank(list, 5);
-    CHECK_EQ(list[recommend(list, 5)].number, 2);
 }
