@@ -63,7 +63,8 @@ static candidate_text reason_text(const tuning *t)
     char cost[128], beside[160] = "", above[160] = "";
     cost_text(usual, cost, sizeof cost);
     if (usual->failures)
-        snprintf(beside, sizeof beside, "; with the defaults %" PRIu64 " allocation%s fail%s",
+        snprintf(beside, sizeof beside,
+                 "; with the defaults %" PRIu64 " allocation%s fail%s in the replays",
                  usual->failures, plural(usual->failures), usual->failures == 1 ? "s" : "");
     else if (usual != r)
         snprintf(beside, sizeof beside, "; the defaults reserve %s", cost);
