@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/recording.h"
 #include "src/base/json.h"
 #include "src/base/member.h"
 #include "src/base/result.h"
@@ -44,7 +45,7 @@ typedef struct plan_run {
 
 static bool is_trace(const char *text)
 {
-    return !strncmp(text, "op,", 3);
+    return !strncmp(text, "op,", 3) || !strncmp(text, QI_RECORDING_MAGIC, 8);
 }
 
 /* `item_of` has the last allocation of each range. */

@@ -189,6 +189,8 @@ def case_recordings():
     expected = without_times(result("replay", text), "trace")
     if without_times(result("replay", path), "trace") != expected:
         yield "a recording and its text differ"
+    if json.loads(run("plan", path, "--json").out)["peak_bytes"] != 4096:
+        yield "quire plan does not read recordings"
     path.write_bytes(whole + whole[:70])
     done = run("replay", path, "--json")
     if done.code or done.err.strip() != f"{path}: the recording ends in an incomplete block, whose 70 bytes are left out":
