@@ -190,6 +190,8 @@ static quire_result read_record(reader *r)
         event.op = QUIRE_TRACE_FREE;
         result = read_free(r, &event);
     } else if (record.kind == QI_RECORD_FRAME) {
+        if (record.id)
+            return refuse(r, "a frame with the id %" PRIu64, record.id);
         event.op = QUIRE_TRACE_FRAME;
         result = qi_build_keep(&r->builder, &event) ? QUIRE_SUCCESS : no_memory(r);
     }

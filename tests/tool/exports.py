@@ -295,6 +295,35 @@ def case_vma():
             yield from (f"{trace.name} {settings}: {problem}" for problem in problems[:4])
 
 
+# ---- round trips ----------------------------------------------------------------------------------
+
+
+def imported(form, trace, *args):
+    """The rows of what quire import reads of an exported file."""
+    done = execute("import", "-", "--format", form, stdin=export(form, trace, *args))
+    return list(csv.DictReader(done.stdout.decode().splitlines()))
+
+
+def case_round_trips():
+    """quire import reads what quire export wrote: every event from a snapshot, what is live from VMA's JSON."""
+    for trace in (SMALL, TRAINING, TRACES / "dawn.csv"):
+        rows = [r for r in csv.DictReader(trace.open()) if r["op"] in ("alloc", "free")]
+        found = imported("memory_viz", trace, "--at", "end")
+        wanted = [(r["op"], r["size"], r["label"], int(r["time_ns"]) // 1000) for r in rows]
+        first = int(rows[0]["time_ns"]) // 1000
+        # a frame has the name, the memory and the page; the name of a free is that of its allocation
+        got = [(r["op"], r["size"], r["label"].partition(" replay:")[0], int(r["time_ns"]) // 1000 + first)
+               for r in found]
+        if [w[:2] for w in wanted] != [g[:2] for g in got]:
+            yield f"{trace.name}: the snapshot has other events than the trace"
+        if [w[2:] for w in wanted if w[0] == "alloc"] != [g[2:] for g in got if g[0] == "alloc"]:
+            yield f"{trace.name}: the snapshot has other names or times than the trace"
+        live = sorted((r[0], r[2]) for r in live_ranges(result("map", trace)))
+        got = sorted((int(r["size"]), r["label"]) for r in imported("vma", trace) if r["op"] == "alloc")
+        if [g[0] for g in got] != [w[0] for w in live]:
+            yield f"{trace.name}: the JSON of VMA has other ranges than the memory: {got[:3]}, {live[:3]}"
+
+
 # ---- perfetto -------------------------------------------------------------------------------------
 
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4  # TrackEvent.Type

@@ -215,6 +215,13 @@ UNIT(recording, wrong_allocations_are_refused)
     check_refused("f: byte 96: the live bytes do not fit 64 bits");
 }
 
+UNIT(recording, a_frame_has_no_id)
+{
+    begin();
+    add_record(7, 0, QI_RECORD_FRAME);
+    check_refused("f: byte 64: a frame with the id 7");
+}
+
 UNIT(recording, names_that_do_not_exist_are_refused)
 {
     static const uint32_t offsets[] = {8, 64, 72, 96, UINT32_MAX - 15};
