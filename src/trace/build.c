@@ -101,21 +101,27 @@ static bool make_room(quire_trace *trace)
     return true;
 }
 
-bool qi_build_keep(qi_builder *b, const quire_trace_event *event)
+void qi_build_count(qi_builder *b, const quire_trace_event *event)
 {
-    quire_trace *trace = b->trace;
-    quire_trace_info *info = &trace->info;
+    quire_trace_info *info = &b->trace->info;
     uint64_t *const counts[] = {[QUIRE_TRACE_ALLOC] = &info->alloc_count,
                                 [QUIRE_TRACE_FREE] = &info->free_count,
                                 [QUIRE_TRACE_USE] = &info->use_count,
                                 [QUIRE_TRACE_FRAME] = &info->frame_count};
+    info->event_count++;
+    ++*counts[event->op];
+    info->end_ns = event->time_ns;
+}
+
+bool qi_build_keep(qi_builder *b, const quire_trace_event *event)
+{
+    quire_trace *trace = b->trace;
     const char *label = qi_labels_add(&trace->labels, &trace->host, event->label);
     if (!label || !make_room(trace))
         return false;
-    trace->events[info->event_count] = *event;
-    trace->events[info->event_count++].label = label;
-    ++*counts[event->op];
-    info->end_ns = event->time_ns;
+    trace->events[trace->info.event_count] = *event;
+    trace->events[trace->info.event_count].label = label;
+    qi_build_count(b, event);
     return true;
 }
 

@@ -3,8 +3,8 @@
  * build.h - adds events to a trace, for the readers of text (parse.c) and of recordings
  * (recording.c): which ranges live, their numbers, and the totals.
  *
- * Memory grows with the events so far, so that a large file that is not a trace needs almost none.
- * Not thread-safe.
+ * Memory grows with the events so far, so that a large file that is not a trace needs almost none;
+ * with the live ranges only, if events are counted and not kept. Not thread-safe.
  */
 #ifndef QUIRE_SRC_TRACE_BUILD_H
 #define QUIRE_SRC_TRACE_BUILD_H
@@ -45,7 +45,11 @@ QUIRE_MUST_USE qi_build_result qi_build_alloc(qi_builder *builder, quire_trace_e
 /* Sets event->range of a free, and ends the range. Returns false if the id does not live. */
 QUIRE_MUST_USE bool qi_build_free(qi_builder *builder, quire_trace_event *event);
 
-/* Appends an event, with a copy of its label. Returns false if host memory is exhausted. */
+/* Adds an event to the totals of the trace, which does not keep it. */
+void qi_build_count(qi_builder *builder, const quire_trace_event *event);
+
+/* Counts and appends an event, with a copy of its label. Returns false if host memory is
+   exhausted. */
 QUIRE_MUST_USE bool qi_build_keep(qi_builder *builder, const quire_trace_event *event);
 
 /* Writes the totals of what lives at the end, and frees the tables. */
