@@ -18,7 +18,7 @@
 
 /* ---- text --------------------------------------------------------------------------------- */
 
-enum { SHORT_TEXT = 1024, LEAST_WIDTH = 40, USUAL_WIDTH = 80 };
+enum { SHORT_TEXT = 1024, LEAST_WIDTH = 40, USUAL_WIDTH = 80, USUAL_HEIGHT = 24 };
 
 void vprint_clean(FILE *out, const char *format, va_list args)
 {
@@ -59,6 +59,13 @@ int output_width(void)
     if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
         return USUAL_WIDTH;
     return size.ws_col > LEAST_WIDTH ? size.ws_col : LEAST_WIDTH;
+}
+
+int output_height(void)
+{
+    struct winsize size = {0};
+    bool is_known = isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+    return is_known && size.ws_row ? size.ws_row : USUAL_HEIGHT;
 }
 
 bool is_utf8_output(void)

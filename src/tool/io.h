@@ -28,6 +28,9 @@ void print_problem(const char *format, ...) QUIRE_PRINTF(1, 2);
 /* Columns of the terminal on standard output, at least 40; 80 if it is none. */
 int output_width(void);
 
+/* Lines of that terminal; 24 if it is none. */
+int output_height(void);
+
 /* Whether the locale's character set is UTF-8. */
 bool is_utf8_output(void);
 

@@ -50,6 +50,7 @@ int run_devices(const command *self, int argc, char **argv);
 int run_tour(const command *self, int argc, char **argv);
 int run_replay(const command *self, int argc, char **argv);
 int run_record(const command *self, int argc, char **argv);
+int run_top(const command *self, int argc, char **argv);
 int run_plan(const command *self, int argc, char **argv);
 int run_import(const command *self, int argc, char **argv);
 int run_compare(const command *self, int argc, char **argv);

@@ -75,7 +75,7 @@ def words_in(text):
 
 def case_bash_commands():
     """bash completes commands, and those after help."""
-    yield from differ([([""], [*COMMANDS, "help", "--help", "--version"]), (["t"], ["tour", "tune"]),
+    yield from differ([([""], [*COMMANDS, "help", "--help", "--version"]), (["t"], ["top", "tour", "tune"]),
                        (["--v"], ["--version"]), (["x"], []), (["help", "re"], ["record", "replay"]),
                        (["help", ""], COMMANDS), (["help", "map", ""], []), (["frob", ""], [])])
 
@@ -113,7 +113,7 @@ def case_bash_arguments():
     """bash completes a trace with files, and a workload with names that bench runs."""
     write("a b.csv", "")
     write("b.csv", "")
-    yield from differ([([command, ""], ["a b.csv", "b.csv"]) for command in ("replay", "map", "plan", "tune")])
+    yield from differ([([command, ""], ["a b.csv", "b.csv"]) for command in ("replay", "map", "plan", "top", "tune")])
     yield from differ([(["record", "b.c"], ["b.csv"])])
     [programs] = complete(["record", "--no-layer", "bas"])
     if "bash" not in programs or len(set(programs)) != len(programs):

@@ -52,7 +52,7 @@ def case_arguments():
     yield from look(EVIL, code=2, lines=1)
     yield from look(b"--" + EVIL, code=2, lines=1)
     for command in COMMANDS:
-        target = [trace] if command in ("replay", "map", "plan", "import", "tune") else []
+        target = [trace] if command in ("replay", "top", "map", "plan", "import", "tune") else []
         target = ["a1k"] if command == "bench" else ["bash"] if command == "completion" else target
         target = [trace, "--format", "memory_viz", "--output", "x"] if command == "export" else target
         yield from look(command, *target, b"--" + EVIL, code=2, lines=1)
