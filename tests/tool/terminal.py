@@ -52,11 +52,14 @@ def case_arguments():
     yield from look(EVIL, code=2, lines=1)
     yield from look(b"--" + EVIL, code=2, lines=1)
     for command in COMMANDS:
-        target = [trace] if command in ("replay", "top", "map", "plan", "import", "tune") else []
-        target = ["a1k"] if command == "bench" else ["bash"] if command == "completion" else target
-        target = [trace, "--format", "memory_viz", "--output", "x"] if command == "export" else target
+        target = {"bench": ["a1k"], "completion": ["bash"], "compare": [trace, trace], "record": [],
+                  "export": [trace, "--format", "memory_viz", "--output", "x"]}.get(command)
+        if target is None:
+            target = [] if command in ("devices", "tour", "copy") else [trace]
         yield from look(command, *target, b"--" + EVIL, code=2, lines=1)
-        yield from look(command, *target, EVIL, code=2, lines=1)
+        # another trace of tune, and the program of record, do not exist
+        surplus = {"tune": 1, "record": 127}.get(command, 2)
+        yield from look(command, *target, EVIL, code=surplus, lines=1)
         if command not in WITHOUT_DEVICE:
             yield from look(command, *target, "--backend", EVIL, code=2, lines=1)
             yield from look(command, *target, "--profile", EVIL, code=1, lines=1)

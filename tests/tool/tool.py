@@ -74,13 +74,13 @@ def case_usage():
     yield from usage("devices", "-xy", pattern="-x")
     yield from usage("")
     for command in COMMANDS:
-        target = [] if command in ("devices", "tour", "copy") else ["x"]
+        target = {"devices": [], "tour": [], "copy": [], "compare": ["x", "y"], "record": []}.get(command, ["x"])
         yield from usage(command, *target, "--frobnicate", pattern="--frobnicate")
         yield from usage(command, *target, "-x", pattern="-x")
-        if command != "tune":  # takes several traces
+        if command not in ("tune", "record"):  # which take further words
             yield from usage(command, *target, "surplus", pattern="surplus")
         yield from usage(command, *target, "--json=yes")
-        if target:
+        if target or command == "record":
             yield from usage(command, pattern="missing")
     for args in (["devices", "--profile"], ["tour", "--backend"], ["replay", "x", "--fit"],
                  ["replay", "x", "--page-size"], ["map", "x", "--at"], ["bench", "x", "--threads"],
