@@ -15,6 +15,9 @@ from tool_run import HEADER, KIB, SMALL, TRACES, execute, here, prints, profile_
 TRAINING = TRACES / "transformer-training.csv"
 SETTINGS = ((), ("--fit", "first"), ("--elastic",), ("--elastic", "--page-size", "1M", "--pages-retained-empty-bytes", "1"),
             ("--page-size", "8M"))
+# traces with settings and moments: all on a small one, the ends of larger ones
+MOMENTS = [(SMALL, settings, at) for settings in SETTINGS for at in (("--at", "end"), (), ("--at", "100"))] + [
+    (trace, settings, ("--at", "end")) for trace in (TRAINING, TRACES / "llm-serving.csv") for settings in SETTINGS[::2]]
 
 
 def export(form, trace, *args, code=0, stdin=b""):
@@ -155,12 +158,10 @@ def viz(trace, *args, code=0):
 
 def case_memory_viz_is_the_memory():
     """A snapshot has the pages and ranges of quire map, and events that lead to them."""
-    for trace in (SMALL, TRAINING, TRACES / "llm-serving.csv"):
-        for settings in SETTINGS:
-            for at in (("--at", "end"), (), ("--at", "100"))[:3 if trace == SMALL else 1]:
-                snapshot = viz(trace, *at, *settings)
-                for problem in (*as_memory(snapshot, result("map", trace, *at, *settings)), *as_events(snapshot)):
-                    yield f"{trace.name} {settings} {at}: {problem}"
+    for trace, settings, at in MOMENTS:
+        snapshot = viz(trace, *at, *settings)
+        for problem in (*as_memory(snapshot, result("map", trace, *at, *settings)), *as_events(snapshot)):
+            yield f"{trace.name} {settings} {at}: {problem}"
 
 
 def case_memory_viz_is_the_trace():
@@ -472,18 +473,17 @@ def case_perfetto_is_the_trace():
 
 def case_perfetto_is_the_memory():
     """Counters and VulkanMemoryEvent end at the statistics of quire map, and slices are on their pages."""
-    for trace in (SMALL, TRAINING, TRACES / "llm-serving.csv"):
-        for settings in SETTINGS:
-            for at in (("--at", "end"), ("--at", "peak"), ("--at", "100")):
-                line, memory = timeline(trace, *at, *settings), result("map", trace, *at, *settings)
-                stats = memory["stats"]
-                wanted = [stats[k] for k in ("live_bytes", "requested_bytes", "reserved_bytes", "page_count")]
-                found = [line.counters[k][-1][1] for k in ("live bytes", "requested bytes", "reserved bytes", "pages")]
-                if found != wanted or [line.reserved, line.bound] != wanted[2:0:-1]:
-                    yield f"{trace.name} {settings} {at}: {found} and {line.reserved}, {line.bound}, not {wanted}"
-                pages = collections.Counter(f"page {r[3]}/allocations" for r in live_ranges(memory))
-                if pages != collections.Counter(s[0] for s in line.open.values()):
-                    yield f"{trace.name} {settings} {at}: the slices without an end are not the ranges of the pages"
+    for trace, settings, at in MOMENTS:
+        at = at or ("--at", "peak")  # the end unless asked
+        line, memory = timeline(trace, *at, *settings), result("map", trace, *at, *settings)
+        stats = memory["stats"]
+        wanted = [stats[k] for k in ("live_bytes", "requested_bytes", "reserved_bytes", "page_count")]
+        found = [line.counters[k][-1][1] for k in ("live bytes", "requested bytes", "reserved bytes", "pages")]
+        if found != wanted or [line.reserved, line.bound] != wanted[2:0:-1]:
+            yield f"{trace.name} {settings} {at}: {found} and {line.reserved}, {line.bound}, not {wanted}"
+        pages = collections.Counter(f"page {r[3]}/allocations" for r in live_ranges(memory))
+        if pages != collections.Counter(s[0] for s in line.open.values()):
+            yield f"{trace.name} {settings} {at}: the slices without an end are not the ranges of the pages"
 
 
 def case_perfetto_counters():
