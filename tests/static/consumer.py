@@ -196,9 +196,8 @@ def check_tutorial(tap, root, home, has_cpp):
                          if has_cpp or not block.startswith("c++ "))
     if not problems:
         problems = home.run(commands)[1]
-    files = ["pages.svg", "model.csv"] + (["model.html", "peak.svg"] if home.has_tool else [])
-    problems += [f"there is no {name}" for name in files
-                 if not problems and not (home.folder / name).stat().st_size]
+    files = ["pages.svg", "model.trace"] + (["model.html", "peak.svg"] if home.has_tool else [])
+    problems = problems or [f"there is no {name}" for name in files if not (home.folder / name).exists()]
     tap.case("the commands of docs/tutorial.md do what they say", problems)
 
 
