@@ -123,7 +123,7 @@ static const struct {
 enum { COUNTER_COUNT = sizeof COUNTERS / sizeof *COUNTERS };
 _Static_assert(TRACK_OF_COUNTERS + COUNTER_COUNT == TRACK_OF_FRAMES, "a track for each counter");
 
-enum { NO_SLOT = UINT32_MAX };
+#define NO_SLOT UINT32_MAX
 
 typedef struct page_track {
     uint64_t uuid;      /* 0: not described yet */
@@ -434,7 +434,7 @@ static void write_frame(perfetto *f)
 
 static uint64_t value_of(const export_sample *sample, uint32_t counter)
 {
-    return *(const uint64_t *)((const char *)sample + COUNTERS[counter].offset);
+    return *(const uint64_t *)(const void *)((const char *)sample + COUNTERS[counter].offset);
 }
 
 /* The first sample has every value, the others those that changed. */
