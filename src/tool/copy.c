@@ -13,6 +13,7 @@
 #include "src/base/json.h"
 #include "src/base/result.h"
 #include "src/base/system.h"
+#include "src/render/json_parts.h"
 #include "src/tool/open.h"
 
 enum { MAX_PLACES = 5, MAX_PAIRS = MAX_PLACES * MAX_PLACES, MAX_TURNS = 99 };
@@ -225,7 +226,7 @@ static void write_place(qi_json *json, const char *key, const place *p)
         qi_json_null(json, "kind");
     } else {
         qi_json_number(json, "kind", p->kind);
-        write_flags(json, "flags", p->flags);
+        qi_json_flags(json, "flags", p->flags);
     }
     qi_json_end_object(json);
 }

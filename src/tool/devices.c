@@ -8,6 +8,7 @@
 #include "quire/vulkan.h"
 #include "src/base/json.h"
 #include "src/base/result.h"
+#include "src/render/json_parts.h"
 #include "src/tool/open.h"
 
 /* ---- limits and features ------------------------------------------------------------------ */
@@ -166,7 +167,7 @@ static void write_types(qi_json *json, const quire_device_info *info)
     for (uint32_t i = 0; i < info->kind_count; i++) {
         qi_json_object(json, NULL);
         qi_json_number(json, "heap", info->kinds[i].heap);
-        write_flags(json, "flags", info->kinds[i].flags);
+        qi_json_flags(json, "flags", info->kinds[i].flags);
         qi_json_end_object(json);
     }
     qi_json_end_array(json);

@@ -11,7 +11,6 @@
 #include "quire/cuda.h"
 #include "quire/plugin.h"
 #include "quire/vulkan.h"
-#include "src/base/json.h"
 
 /* ---- devices ------------------------------------------------------------------------------ */
 
@@ -139,13 +138,4 @@ const char *flags_text(quire_memory_flags flags, char *buffer, size_t size)
         length += more > 0 ? (size_t)more : 0;
     }
     return buffer;
-}
-
-void write_flags(qi_json *json, const char *key, quire_memory_flags flags)
-{
-    qi_json_array(json, key);
-    for (quire_memory_flags flag = 1; quire_memory_flag_name(flag); flag <<= 1)
-        if (flags & flag)
-            qi_json_text(json, NULL, quire_memory_flag_name(flag));
-    qi_json_end_array(json);
 }

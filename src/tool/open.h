@@ -61,8 +61,4 @@ kind_choices choose_kinds(const quire_device *device);
 /* Writes flags such as "DEVICE_LOCAL|HOST_VISIBLE" into the buffer and returns it; "none" for 0. */
 const char *flags_text(quire_memory_flags flags, char *buffer, size_t size);
 
-/* Writes flags as a JSON list of strings. Only callers include json.h, hence the declaration. */
-struct qi_json;
-void write_flags(struct qi_json *json, const char *key, quire_memory_flags flags);
-
 #endif

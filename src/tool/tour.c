@@ -10,6 +10,7 @@
 #include "quire/lluvia.h"
 #include "src/base/json.h"
 #include "src/base/result.h"
+#include "src/render/json_parts.h"
 #include "src/tool/open.h"
 
 enum { IMAGE_SIDE = 32, BUFFER_SIZE = 1024, MEMORIES = 2, STOPS = 3 };
@@ -162,7 +163,7 @@ static quire_result write_memory(qi_json *json, quire_memory *memory)
     qi_json_object(json, NULL);
     qi_json_text(json, "name", info.name);
     qi_json_number(json, "kind", info.kind);
-    write_flags(json, "flags", info.flags);
+    qi_json_flags(json, "flags", info.flags);
     qi_json_bool(json, "mappable", info.mappable);
     qi_json_number(json, "page_count", info.page_count);
     qi_json_number(json, "page_size", info.page_size);

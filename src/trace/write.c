@@ -2,13 +2,19 @@
 /*
  * write.c - writes a trace as CSV text, which parse.c reads back to the same events.
  */
+#include "src/trace/write.h"
+
 #include <inttypes.h>
 
-#include "src/base/json.h"
 #include "src/base/result.h"
 #include "src/trace/trace.h"
 
-static void write_event(qi_writer *w, const quire_trace_event *event)
+void qi_trace_write_header(qi_writer *w)
+{
+    qi_write_text(w, QI_TRACE_HEADER "\n");
+}
+
+void qi_trace_write_event(qi_writer *w, const quire_trace_event *event)
 {
     static const char *const ops[] = {[QUIRE_TRACE_ALLOC] = "alloc",
                                       [QUIRE_TRACE_FREE] = "free",
@@ -34,8 +40,8 @@ quire_result quire_trace_write_csv(const quire_trace *trace, quire_sink sink, vo
         return qi_fail_null("quire_trace_write_csv", !trace ? "trace" : "sink");
     qi_writer writer;
     qi_writer_init(&writer, sink, user);
-    qi_write_text(&writer, QI_TRACE_HEADER "\n");
+    qi_trace_write_header(&writer);
     for (uint64_t i = 0; i < trace->info.event_count && !writer.failed; i++)
-        write_event(&writer, &trace->events[i]);
+        qi_trace_write_event(&writer, &trace->events[i]);
     return qi_writer_finish(&writer);
 }

@@ -8,6 +8,7 @@
 
 #include "src/base/text.h"
 #include "src/tool/import/import.h"
+#include "src/trace/write.h"
 
 /* ---- the file ----------------------------------------------------------------------------- */
 
@@ -86,17 +87,19 @@ void import_rows_begin(import_rows *rows, quire_sink sink, void *user)
 {
     *rows = (import_rows){.allocations = 0};
     qi_writer_init(&rows->writer, sink, user);
-    qi_write_text(&rows->writer, "op,id,size,alignment,time_ns,stream,label\n");
+    qi_trace_write_header(&rows->writer);
 }
 
 void import_alloc(import_rows *rows, uint64_t id, uint64_t size, uint64_t alignment,
                   uint64_t time_ns, uint64_t stream, const char *label)
 {
-    qi_write_format(&rows->writer,
-                    "alloc,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", id, size,
-                    alignment, time_ns, stream);
-    qi_write_label(&rows->writer, label);
-    qi_write_text(&rows->writer, "\n");
+    qi_trace_write_event(&rows->writer, &(quire_trace_event){.op = QUIRE_TRACE_ALLOC,
+                                                             .id = id,
+                                                             .size = size,
+                                                             .alignment = alignment,
+                                                             .time_ns = time_ns,
+                                                             .stream = stream,
+                                                             .label = label});
     rows->allocations++;
     rows->is_too_large |= size > UINT64_MAX - rows->bytes;
     rows->bytes += size;
@@ -104,8 +107,10 @@ void import_alloc(import_rows *rows, uint64_t id, uint64_t size, uint64_t alignm
 
 void import_free(import_rows *rows, uint64_t id, uint64_t time_ns, uint64_t stream)
 {
-    qi_write_format(&rows->writer, "free,%" PRIu64 ",,,%" PRIu64 ",%" PRIu64 ",\n", id, time_ns,
-                    stream);
+    qi_trace_write_event(
+        &rows->writer,
+        &(quire_trace_event){
+            .op = QUIRE_TRACE_FREE, .id = id, .time_ns = time_ns, .stream = stream, .label = ""});
     rows->frees++;
 }
 
