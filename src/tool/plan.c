@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/base/recording.h"
 #include "src/base/json.h"
 #include "src/base/member.h"
 #include "src/base/result.h"
 #include "src/tool/plan.h"
 #include "src/tool/plan_picture.h"
+#include "src/trace/recording.h"
 
 enum { MOST_ARENAS = 1024 };
 
@@ -43,9 +43,9 @@ typedef struct plan_run {
 
 /* ---- the file ------------------------------------------------------------------------------ */
 
-static bool is_trace(const char *text)
+static bool is_trace(const char *text, size_t size)
 {
-    return !strncmp(text, "op,", 3) || !strncmp(text, QI_RECORDING_MAGIC, 8);
+    return !strncmp(text, "op,", 3) || qi_is_recording(text, size);
 }
 
 /* `item_of` has the last allocation of each range. */
@@ -123,8 +123,8 @@ static int read_items(plan_run *p)
         return EXIT_FAILED;
     quire_result result = qi_host_init(&p->host, NULL);
     if (!result)
-        result = is_trace(p->text) ? read_trace(p, size)
-                                   : qi_plan_read(p->path, p->text, size, &p->host, &p->file);
+        result = is_trace(p->text, size) ? read_trace(p, size)
+                                         : qi_plan_read(p->path, p->text, size, &p->host, &p->file);
     if (result) { /* without "quire: ": the message begins with FILE:LINE, as of compilers */
         print_problem("%s", quire_last_error());
         return EXIT_FAILED;
