@@ -34,6 +34,7 @@ QUIRE_API quire_result quire_backend_fail(quire_result result, int64_t native_co
 typedef struct quire_device_options {
     const quire_host_memory *host_memory; /* copied; NULL: malloc and free */
     quire_log log;
+    bool untraced;      /* the variable QUIRE_TRACE does not record the device (quire/record.h) */
     uint64_t unused[4]; /* must be zero */
 } quire_device_options;
 

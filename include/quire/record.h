@@ -12,7 +12,7 @@
  * Without a change of the program: the environment variable QUIRE_TRACE names a file, and every
  * device is recorded from its creation to its end. The second device of the process writes a file
  * whose name ends in ".2", and so on; a process that finds the file in use appends its process id.
- * Setuid programs ignore the variable.
+ * Setuid programs ignore the variable. quire_device_options.untraced leaves out a device.
  *
  * An event has name, requested size, alignment, time and stream, but no memory: a replay of a
  * recorded device puts all of its memories into one. Record each memory (`memory`) to tune it.

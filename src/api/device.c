@@ -47,7 +47,8 @@ quire_result quire_device_create(const quire_backend *table, void *state,
            table->name, device->info.heap_count, qi_plural(device->info.heap_count),
            device->info.kind_count, qi_plural(device->info.kind_count));
     qi_user_options_read(device);
-    qi_recorder_start_by_environment(device);
+    if (!resolved.untraced)
+        qi_recorder_start_by_environment(device);
     return QUIRE_SUCCESS;
 }
 

@@ -157,6 +157,7 @@ static quire_result wrap_as(layer_device *device, const layer_instance *instance
         .get_device_proc_addr = device->get,
         .instance_info = &instance_info,
         .device_info = info,
+        .settings.device.untraced = true, /* QUIRE_LAYER_TRACE records the same ranges */
     };
     return quire_vulkan_wrap(&options, &device->quire);
 }

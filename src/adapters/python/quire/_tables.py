@@ -344,7 +344,8 @@ class quire_log(Structure):
 
 class quire_device_options(Structure):
     _fields_: ClassVar[Fields] = [
-        ("host_memory", POINTER(quire_host_memory)), ("log", quire_log), ("unused", c_uint64 * 4)]
+        ("host_memory", POINTER(quire_host_memory)), ("log", quire_log), ("untraced", c_bool),
+        ("unused", c_uint64 * 4)]
 
 
 class quire_host_options(Structure):

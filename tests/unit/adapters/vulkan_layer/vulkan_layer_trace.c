@@ -43,6 +43,17 @@ UNIT_ALONE(vulkan_layer_trace, rows_are_in_the_file_before_the_device_ends)
     remove(path);
 }
 
+UNIT_ALONE(vulkan_layer_trace, the_variable_of_the_library_does_not_record_the_layer)
+{
+    fv_fixture f;
+    const char *path = lf_name_file("QUIRE_TRACE");
+    lf_open_named(&f, "amd-bar");
+    lf_release(&f, lf_allocate(&f, 1000, 0, NULL));
+    fv_fixture_close(&f);
+    CHECK_STR(lf_read(path), "");
+    remove(path);
+}
+
 UNIT_ALONE(vulkan_layer_trace, a_forked_child_writes_nothing)
 {
     fv_fixture f;

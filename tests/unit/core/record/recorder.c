@@ -708,6 +708,17 @@ UNIT(recorder, a_pipe_that_nobody_reads_is_refused)
     CHECK(!unlink(name) && !rmdir(folder));
 }
 
+static void live_untraced(void)
+{
+    fixture f;
+    fixture_prepare(&f);
+    const quire_device_options options = {.host_memory = unit_memory(), .untraced = true};
+    CHECK_OK(quire_device_create(&f.fake.table, &f.fake, &options, &f.device));
+    CHECK_OK(quire_memory_create(f.device, NULL, &f.memory));
+    ALLOCATE(&f, .size = 9);
+    fixture_end(&f);
+}
+
 /* The only test that sets the variable: the devices of the process are counted. */
 UNIT(recorder, quire_trace_records_every_device)
 {
@@ -741,6 +752,7 @@ UNIT(recorder, quire_trace_records_every_device)
     snprintf(other, sizeof other, "%s.3", name);
     read_rows(other);
     CHECK_STR(rows(), "alloc,1,8,1,0,\nfree,1,0\n");
+    live_untraced();
     CHECK_EQ(unsetenv("QUIRE_TRACE"), 0);
     live_and_end(1);
     CHECK_EQ(rmdir(folder), 0); /* nothing more was written */
