@@ -10,6 +10,7 @@
 
 #include "src/base/json.h"
 #include "src/base/result.h"
+#include "src/tool/page/explorer.h"
 
 /* ---- the timeline ------------------------------------------------------------------------- */
 
@@ -30,20 +31,7 @@ bool timeline_begin(timeline *t, const replay_setup *p)
 void timeline_end(timeline *t)
 {
     free(t->columns);
-    free(t->picture);
     t->columns = NULL;
-    t->picture = NULL;
-}
-
-/* Keeps the picture in memory, because the file begins with numbers of the whole replay. */
-static void draw_peak(timeline *t)
-{
-    FILE *file = open_memstream(&t->picture, &t->picture_size);
-    bool drawn = file && !quire_memory_write_svg(t->memory, write_to_file, file);
-    bool closed = file && !fclose(file);
-    t->failed = !drawn || !closed;
-    if (t->failed)
-        print_problem("quire: no host memory for the picture of the peak");
 }
 
 /* Extends the range of one series of a column. */
@@ -62,8 +50,6 @@ static void note(column *c, int series, sample now)
 void timeline_sample(timeline *t, uint64_t event)
 {
     uint64_t place = event / t->every;
-    if (event == t->peak)
-        draw_peak(t);
     if (place >= t->room)
         return;
     quire_memory_stats stats;
@@ -284,7 +270,9 @@ static void write_chart(qi_writer *w, const timeline *t, const replay_setup *p, 
 static void write_head(qi_writer *w, const replay_setup *p)
 {
     qi_write_text(w, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-                     "<meta name=\"viewport\" content=\"width=device-width\"><title>");
+                     "<meta name=\"viewport\" content=\"width=device-width\">"
+                     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+                     "style-src 'unsafe-inline'; script-src 'unsafe-inline'\"><title>");
     qi_write_escaped(w, p->path);
     qi_write_text(w, "</title>\n<style>body{font:14px sans-serif;margin:2em auto;padding:0 1em;"
                      "max-width:1150px;color:#222;background:#fff}svg text{fill:#555}"
@@ -295,6 +283,7 @@ static void write_head(qi_writer *w, const replay_setup *p)
                      ".y{display:flex;flex-wrap:wrap;gap:0 4em;align-items:start}"
                      ".kr{color:#c2553a}.kl{color:#3a6ec2}.kq{color:#1f8a50}.kk{color:#8a5cc2}\n");
     write_chart_style(w);
+    explorer_write_style(w);
     qi_write_text(w, "@media(prefers-color-scheme:dark){body{color:#ddd;background:#17181b}"
                      ".g{stroke:#333}svg text{fill:#aaa}}</style></head><body>\n<h1>");
     qi_write_escaped(w, p->path);
@@ -399,27 +388,15 @@ static void write_chart_section(qi_writer *w, const html_source *s)
     qi_write_text(w, ". The numbers of a moment appear under the pointer.</p>\n");
 }
 
-static void write_heading(qi_writer *w, const char *what, uint64_t event, uint64_t events)
-{
-    qi_write_format(w, "<h2>%s</h2>\n<p>After event %" PRIu64 " of %" PRIu64 ".</p>\n", what, event,
-                    events);
-}
+typedef struct html_page {
+    const html_source *source;
+    page_selection ranges;
+} html_page;
 
-static void write_peak_pages(qi_writer *w, const timeline *t)
-{
-    if (!t->picture)
-        return;
-    write_heading(w, "Pages at the peak", t->peak, t->events);
-    qi_write_text(w, "<div class=\"x\">\n");
-    qi_write(w, t->picture, t->picture_size);
-    qi_write_text(w, "</div>\n");
-}
-
-/* The picture has its own writer, so this writer is finished before it and started again. */
 static quire_result write_page(void *subject, quire_sink sink, void *user)
 {
-    const html_source *s = subject;
-    const timeline *t = s->timeline;
+    const html_page *page = subject;
+    const html_source *s = page->source;
     qi_writer w;
     qi_writer_init(&w, sink, user);
     write_head(&w, s->setup);
@@ -429,21 +406,16 @@ static quire_result write_page(void *subject, quire_sink sink, void *user)
     write_bytes_table(&w, s->report);
     write_events_table(&w, s->report);
     qi_write_text(&w, "</div>\n");
-    write_peak_pages(&w, t);
-    write_heading(&w, "Pages at the end", t->events, t->events);
-    qi_write_text(&w, "<div class=\"x\">\n");
-    quire_result result = qi_writer_finish(&w);
-    if (!result)
-        result = quire_memory_write_svg(s->setup->memory, sink, user);
-    if (result)
-        return result;
-    qi_writer_init(&w, sink, user);
-    qi_write_text(&w, "</div>\n</body></html>\n");
+    explorer_write(&w, s->course, &page->ranges, s->timeline->peak);
+    qi_write_text(&w, "</body></html>\n");
     return qi_writer_finish(&w);
 }
 
 bool write_html(output *file, const html_source *source)
 {
-    html_source copy = *source;
-    return write_output(file, write_page, &copy);
+    html_page page = {.source = source};
+    if (page_select(&page.ranges, source->course, PAGE_MOST_RANGES))
+        return write_output(file, write_page, &page);
+    print_problem("quire: no host memory for the ranges of a page");
+    return false;
 }

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
- * html.h - the course of a replay, and one HTML file about it that loads nothing and has no script:
- * the place of the replay, the chart, the report, and the pages at the peak and at the end.
+ * html.h - one HTML file about a replay, which loads nothing: the place of the replay, a chart, the
+ * report, and the pages and names at any event.
  */
 #ifndef QUIRE_SRC_TOOL_HTML_H
 #define QUIRE_SRC_TOOL_HTML_H
 
-#include "src/tool/replay_setup.h"
+#include "src/tool/page/course.h"
 
 /* ---- the timeline ------------------------------------------------------------------------- */
 
 /*
- * Requested, held and reserved bytes after each event, and the picture of the pages at the peak of
- * the trace. A chart has fewer columns than a long trace has events. Each column has the minimum
- * and the maximum of its events, so that the highest point of a line is the peak.
+ * Requested, held and reserved bytes after each event. A chart has fewer columns than a long trace
+ * has events. Each column has the minimum and the maximum of its events, so that the highest point
+ * of a line is the peak.
  */
 
 enum { SERIES_REQUESTED, SERIES_LIVE, SERIES_RESERVED, SERIES_COUNT };
@@ -35,18 +35,14 @@ typedef struct timeline {
     uint64_t every;       /* events per column */
     uint64_t peaks[SERIES_COUNT];
     sample last[SERIES_COUNT];
-    uint64_t peak;       /* events up to the first peak of requested bytes */
-    char *picture;       /* of the pages after them; NULL: the replay has not reached them */
-    size_t picture_size; /* bytes */
-    bool failed;         /* the picture could not be drawn; the error was printed */
+    uint64_t peak; /* events up to the first peak of requested bytes */
 } timeline;
 
 /* Starts a timeline of a replay. Prints the error and returns false without host memory. */
 bool timeline_begin(timeline *t, const replay_setup *p);
 
 /*
- * Records the memory's statistics, and at the peak the picture. The caller calls it after each
- * event, and before the first.
+ * Records the memory's statistics. The caller calls it after each event, and before the first.
  */
 void timeline_sample(timeline *t, uint64_t event);
 
@@ -58,6 +54,7 @@ void timeline_end(timeline *t);
 /* What the file shows. `memory` describes the memory before its first allocation. */
 typedef struct html_source {
     const timeline *timeline;
+    const course *course;
     const replay_setup *setup;
     const quire_memory_info *memory;
     const quire_replay_report *report;

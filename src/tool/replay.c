@@ -17,6 +17,7 @@ typedef struct replay_run {
     quire_plan_info best; /* with it: of a plan of the trace */
     progress bar;
     timeline timeline;
+    course course;
     quire_replay_report report;
 } replay_run;
 
@@ -121,10 +122,11 @@ static quire_result write_json(const replay_run *r, uint64_t page_size)
 
 /* ---- run ---------------------------------------------------------------------------------- */
 
-/* With a timeline the replay calls this after each event. The bar needs far fewer calls. */
+/* With a page the replay calls this after each event. The bar needs far fewer calls. */
 static bool on_progress(void *user, uint64_t done, uint64_t total)
 {
     replay_run *r = user;
+    r->course.event = done;
     if (r->html.path)
         timeline_sample(&r->timeline, done);
     if (r->html.path && done % r->timeline.every && done < total)
@@ -167,8 +169,8 @@ static int play(replay_run *r)
         print_text(r, info.page_size);
     if (r->svg.path && !write_output(&r->svg, write_svg, r->setup.memory))
         code = EXIT_FAILED;
-    const html_source page = {&r->timeline, &r->setup, &info, &r->report};
-    if (r->html.path && (!write_html(&r->html, &page) || r->timeline.failed))
+    const html_source page = {&r->timeline, &r->course, &r->setup, &info, &r->report};
+    if (r->html.path && (!course_stop(&r->course) || !write_html(&r->html, &page)))
         code = EXIT_FAILED;
     return code;
 }
@@ -199,11 +201,12 @@ int run_replay(const command *self, int argc, char **argv)
     code = open_replay(self, p);
     if (code < 0 && (!open_output(&r.svg) || !open_output(&r.html)))
         code = EXIT_FAILED;
-    if (code < 0 && r.html.path && !timeline_begin(&r.timeline, p))
+    if (code < 0 && r.html.path && (!timeline_begin(&r.timeline, p) || !course_begin(&r.course, p)))
         code = EXIT_FAILED;
     if (code < 0)
         code = play(&r);
     timeline_end(&r.timeline);
+    course_end(&r.course);
     close_output(&r.svg);
     close_output(&r.html);
     return close_replay(p, code);

@@ -281,13 +281,13 @@ def svg_problems(path):
 
 
 class Page(html.parser.HTMLParser):
-    """Tags are closed in order, and nothing is loaded from outside."""
+    """Tags are closed in order, and nothing is loaded from outside. A name makes no second script."""
 
     VOID = {"meta", "br", "hr", "link", "img", "input"}
 
     def __init__(self):
         super().__init__()
-        self.open, self.problems, self.seen = [], [], set()
+        self.open, self.problems, self.seen, self.scripts = [], [], set(), 0
 
     def handle_startendtag(self, tag, attrs):
         self.look(tag, dict(attrs))
@@ -303,7 +303,8 @@ class Page(html.parser.HTMLParser):
 
     def look(self, tag, attrs):
         self.seen.add(tag)
-        if tag in ("script", "link", "iframe", "object"):
+        self.scripts += tag == "script"
+        if tag in ("link", "iframe", "object"):
             self.problems.append(f"there is a <{tag}>")
         self.problems += [f"<{tag} {k}={v!r}>" for k, v in attrs.items()
                           if k in ("src", "href", "xlink:href") or k.startswith("on")]
@@ -316,6 +317,8 @@ def html_problems(path):
     page.close()
     if page.open:
         page.problems.append(f"left open: {page.open}")
+    if page.scripts != 1:
+        page.problems.append(f"{page.scripts} scripts")
     if set(re.findall(r"https?://[^\"'<> ]*", text)) - {SVG}:
         page.problems.append("it refers to another place")
     if not text.lower().startswith("<!doctype html>"):

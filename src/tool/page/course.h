@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+/*
+ * course.h - the course of a replay: every range with its place and its lifetime, the pages with
+ * their bytes over time, and what was refused. The page of quire replay --html shows it.
+ *
+ * A moment is a number of events that were replayed, from 0 to all of them.
+ */
+#ifndef QUIRE_SRC_TOOL_PAGE_COURSE_H
+#define QUIRE_SRC_TOOL_PAGE_COURSE_H
+
+#include "src/base/id_map.h"
+#include "src/tool/replay_setup.h"
+
+/* A range lives at the moments from `begin` up to, and without, `end`. */
+typedef struct course_range {
+    uint64_t begin, end; /* end: COURSE_ALWAYS if it lives after the last event */
+    uint64_t offset;     /* in its page, bytes */
+    uint64_t size;       /* bytes held, without left padding */
+    uint64_t requested;  /* bytes */
+    uint32_t page;       /* index in `pages` */
+    uint32_t name;       /* index in `names` */
+} course_range;
+
+#define COURSE_ALWAYS UINT64_MAX
+
+/* A page from its creation to its release. Later pages may have its number again. */
+typedef struct course_page {
+    uint32_t number;
+    bool is_dedicated;
+    bool is_elastic;
+    bool is_gone;
+} course_page;
+
+/* From this moment on a page has this many bytes; 0: it is released. */
+typedef struct course_change {
+    uint64_t moment, bytes;
+    uint32_t page; /* index in `pages` */
+} course_change;
+
+typedef struct course_refusal {
+    uint64_t event; /* the first is 1: the moment after it */
+    uint64_t size;  /* bytes requested */
+    uint32_t name;  /* index in `names` */
+} course_refusal;
+
+/* Arrays grow; each has a count and the room that is allocated. */
+typedef struct course {
+    const replay_setup *setup;
+    uint64_t event; /* number of the event of the trace that is replayed, from 0 */
+    course_range *ranges;
+    uint64_t range_count, range_room;
+    course_page *pages;
+    uint64_t page_count, page_room;
+    course_change *changes;
+    uint64_t change_count, change_room;
+    course_refusal *refusals;
+    uint64_t refusal_count, refusal_room;
+    const char **names; /* of the trace, each once */
+    uint64_t name_count, name_room;
+    qi_host host;         /* of `by_label` */
+    qi_id_map by_label;   /* from the address of a label, which a trace has once, to its name */
+    uint64_t *live;       /* index + 1 of the range with a number of the trace; 0: none */
+    uint32_t *current;    /* index + 1 of the page that has a number now; 0: none */
+    uint64_t number_room; /* of `current` */
+    bool failed;          /* host memory was exhausted */
+} course;
+
+/* Starts to record the memory of a set-up. Prints the error and returns false. */
+bool course_begin(course *c, const replay_setup *setup);
+
+/* Stops to record. Prints an error and returns false if something was lost. */
+bool course_stop(course *c);
+
+/* Frees the course. A zeroed one is allowed. */
+void course_end(course *c);
+
+#endif

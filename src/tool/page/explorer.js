@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+/*
+ * explorer.js - shows the memory after any number of events: the pages with their ranges, and the
+ * names by what they hold. The tables of the page (data.h) have the course of the replay. A moment
+ * is a number of events; a range lives at the moments from its begin up to, and without, its end.
+ */
+'use strict';
+(() => {
+    const find = id => document.getElementById(id);
+    const section = find('explorer');
+    const LAST = Number(section.dataset.events);
+    const PEAK = Number(section.dataset.peak);
+
+    /* ---- the tables ---------------------------------------------------------------------- */
+
+    /* Reads decimal numbers, `width` of them in a row, into one array for each column. */
+    function readColumns(name, width) {
+        const text = find('data-' + name).textContent;
+        let rows = 0;
+        for (let i = text.indexOf('\n'); i >= 0; i = text.indexOf('\n', i + 1))
+            rows++;
+        const columns = Array.from({length: width}, () => new Float64Array(rows));
+        let value = 0, at = 0;
+        for (let i = 0; i < text.length; i++) {
+            const c = text.charCodeAt(i) - 48;
+            if (c >= 0) {
+                value = value * 10 + c;
+                continue;
+            }
+            columns[at % width][Math.floor(at / width)] = value;
+            at++;
+            value = 0;
+        }
+        return columns;
+    }
+
+    const names = find('data-names').textContent.split('\n').slice(0, -1);
+    const [pageNumber, pageDedicated, pageElastic] = readColumns('pages', 3);
+    const [changeMoment, changePage, changeBytes] = readColumns('changes', 3);
+    const [begin, end, page, offset, size, requested, name] = readColumns('ranges', 7);
+    const [refusedMoment, refusedSize, refusedName] = readColumns('refusals', 3);
+    const COUNT = begin.length;
+
+    /* Begins are written as differences, ends as lifetimes. */
+    for (let i = 0, before = 0; i < COUNT; i++) {
+        begin[i] += before;
+        end[i] = end[i] ? begin[i] + end[i] : Infinity;
+        before = begin[i];
+    }
+
+    const livesAt = (i, moment) => begin[i] <= moment && moment < end[i];
+    const nameOf = i => names[i] || '(unnamed)';
+
+    /* The part of a name up to a separator. Its ranges have one colour. */
+    const partOf = text => /^[./:]*[^./:]*/.exec(text)[0] || '(unnamed)';
+
+    /* ---- text ---------------------------------------------------------------------------- */
+
+    function bytesText(bytes) {
+        const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+        let unit = 0;
+        while (bytes >= 1024 && unit + 1 < units.length) {
+            bytes /= 1024;
+            unit++;
+        }
+        return `${unit ? String(Number(bytes.toFixed(2))) : bytes} ${units[unit]}`;
+    }
+
+    const count = (number, what) => `${number.toLocaleString('en')} ${what}${number === 1 ? '' : 's'}`;
+
+    /* ---- colours ------------------------------------------------------------------------- */
+
+    /* Colours that colour-blind people tell apart: Okabe and Ito, "Color Universal Design", 2008.
+       The second seven names have them with stripes; the names after those are grey. */
+    const PALETTE = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#f0e442'];
+    const OTHERS = '#8c8c8c';
+    const ranks = new Map();
+
+    /* Ranks the parts of names by what they hold at the peak, then by what they ever requested. */
+    function rankParts() {
+        const held = new Map();
+        for (let i = 0; i < COUNT; i++) {
+            const part = partOf(names[name[i]]);
+            const sums = held.get(part) || [0, 0];
+            sums[0] += livesAt(i, PEAK) ? size[i] : 0;
+            sums[1] += size[i];
+            held.set(part, sums);
+        }
+        const sorted = [...held].sort((a, b) => b[1][0] - a[1][0] || b[1][1] - a[1][1]);
+        sorted.forEach(([part], rank) => ranks.set(part, rank));
+    }
+
+    /* A canvas to fill with, for a rank: plain or striped. */
+    function swatch(rank) {
+        const tile = document.createElement('canvas');
+        tile.width = tile.height = 8;
+        const c = tile.getContext('2d');
+        c.fillStyle = rank < 2 * PALETTE.length ? PALETTE[rank % PALETTE.length] : OTHERS;
+        c.fillRect(0, 0, 8, 8);
+        if (rank >= PALETTE.length && rank < 2 * PALETTE.length) {
+            c.strokeStyle = '#fff';
+            c.lineWidth = 2;
+            c.beginPath();
+            for (const x of [-8, 0, 8]) {
+                c.moveTo(x, 8);
+                c.lineTo(x + 8, 0);
+            }
+            c.stroke();
+        }
+        return tile;
+    }
+
+    const swatches = Array.from({length: 2 * PALETTE.length + 1}, (_, rank) => swatch(rank));
+    const swatchOf = part => swatches[Math.min(ranks.get(part), swatches.length - 1)];
+
+    /* ---- what lives at a moment ---------------------------------------------------------- */
+
+    /* Pages with their bytes, and the ranges in them in the order of their offsets. */
+    function stateAt(moment) {
+        const bytes = new Map();
+        for (let i = 0; i < changeMoment.length && changeMoment[i] <= moment; i++)
+            bytes.set(changePage[i], changeBytes[i]);
+        const pages = new Map();
+        for (const [index, now] of bytes)
+            if (now)
+                pages.set(index, {index, bytes: now, held: 0, extent: now, ranges: []});
+        let held = 0, live = 0;
+        for (let i = 0; i < COUNT && begin[i] <= moment; i++) {
+            const place = moment < end[i] && pages.get(page[i]);
+            if (!place)
+                continue;
+            place.ranges.push(i);
+            place.held += size[i];
+            place.extent = Math.max(place.extent, offset[i] + size[i]);
+            held += size[i];
+            live++;
+        }
+        for (const place of pages.values())
+            place.ranges.sort((a, b) => offset[a] - offset[b]);
+        const sorted = [...pages.values()].sort((a, b) => pageNumber[a.index] - pageNumber[b.index]);
+        const reserved = sorted.reduce((sum, place) => sum + place.bytes, 0);
+        return {moment, pages: sorted, held, live, reserved};
+    }
+
+    /* ---- the map ------------------------------------------------------------------------- */
+
+    const map = find('map');
+    const ROW = 30, BAR = 20, LEFT = 96, RIGHT = 150;
+    const MOST_PAGES = 500; /* a canvas has at most 32767 pixels */
+    let state, selected = -1, wanted = '';
+
+    const isWanted = i => !wanted || nameOf(name[i]).toLowerCase().includes(wanted);
+
+    /* The pixels of a page: those of the largest one, or as wide as its share of it. */
+    function widthOf(place, room) {
+        if (find('same-width').checked)
+            return room;
+        const largest = state.pages.reduce((most, other) => Math.max(most, other.extent), 0);
+        return Math.max(place.extent / largest * room, 2);
+    }
+
+    function drawRange(c, place, i, top, width) {
+        const x = LEFT + offset[i] / place.extent * width;
+        const wide = Math.max(size[i] / place.extent * width, 1);
+        c.globalAlpha = isWanted(i) ? 1 : 0.15;
+        c.fillStyle = c.createPattern(swatchOf(partOf(names[name[i]])), 'repeat');
+        c.fillRect(x, top, wide > 2 ? wide - 0.5 : wide, BAR);
+        c.globalAlpha = 1;
+        if (i === selected) {
+            c.strokeStyle = c.textColor;
+            c.lineWidth = 2;
+            c.strokeRect(x, top, wide, BAR);
+        }
+    }
+
+    function drawPage(c, place, row, room) {
+        const top = row * ROW, width = widthOf(place, room), index = place.index;
+        const kind = pageDedicated[index] ? ' alone' : pageElastic[index] ? ' elastic' : '';
+        c.fillStyle = c.textColor;
+        c.textAlign = 'right';
+        c.fillText(`page ${pageNumber[index]}${kind}`, LEFT - 8, top + BAR - 5);
+        c.textAlign = 'left';
+        c.fillText(`${bytesText(place.bytes)}, ${Math.round(100 * place.held / place.bytes)} % held`,
+                   LEFT + width + 8, top + BAR - 5);
+        c.fillStyle = c.freeColor;
+        c.fillRect(LEFT, top, width, BAR);
+        let drawn = -1; /* of ranges that are narrower than a pixel, one for each pixel is drawn */
+        for (const i of place.ranges) {
+            const pixel = Math.floor((offset[i] + size[i]) / place.extent * width);
+            if (pixel > drawn || i === selected)
+                drawRange(c, place, i, top, width);
+            drawn = Math.max(drawn, pixel);
+        }
+    }
+
+    function drawMap() {
+        const scale = window.devicePixelRatio || 1, width = map.clientWidth;
+        const pages = state.pages.slice(0, MOST_PAGES);
+        const height = Math.max(pages.length, 1) * ROW;
+        map.style.height = `${height}px`;
+        map.width = width * scale;
+        map.height = height * scale;
+        const c = map.getContext('2d');
+        const dark = matchMedia('(prefers-color-scheme:dark)').matches;
+        c.textColor = dark ? '#ddd' : '#222';
+        c.freeColor = dark ? '#2c2e33' : '#e4e4e8';
+        c.scale(scale, scale);
+        c.font = '12px sans-serif';
+        const room = Math.max(width - LEFT - RIGHT, 50);
+        pages.forEach((place, row) => drawPage(c, place, row, room));
+        map.setAttribute('aria-label', `${count(state.pages.length, 'page')} with ` +
+                         `${count(state.live, 'range')} after event ${state.moment}`);
+    }
+
+    /* ---- ranges of the map --------------------------------------------------------------- */
+
+    function rangeAt(x, y) {
+        const place = state.pages[Math.floor(y / ROW)];
+        if (!place || y % ROW > BAR)
+            return -1;
+        const at = (x - LEFT) / widthOf(place, Math.max(map.clientWidth - LEFT - RIGHT, 50)) * place.extent;
+        const hit = place.ranges.find(i => offset[i] <= at && at < offset[i] + size[i]);
+        return hit === undefined ? -1 : hit;
+    }
+
+    function describe(i) {
+        const until = end[i] === Infinity ? 'to the end' : `to ${end[i] - 1}`;
+        return `${nameOf(name[i])}: ${bytesText(requested[i])} requested, ${bytesText(size[i])} held, ` +
+            `page ${pageNumber[page[i]]}, offset ${offset[i]}, lives from event ${begin[i]} ${until}`;
+    }
+
+    function select(i) {
+        if (i === selected)
+            return;
+        selected = i;
+        find('pointed').textContent = i < 0 ? '' : describe(i);
+        drawMap();
+    }
+
+    /* Moves the selection to another range: along a page, or to the next page. */
+    function moveSelection(key) {
+        const row = state.pages.findIndex(place => place.ranges.includes(selected));
+        const ranges = row < 0 ? [] : state.pages[row].ranges;
+        const at = ranges.indexOf(selected) + (key === 'ArrowRight') - (key === 'ArrowLeft');
+        if (key === 'ArrowLeft' || key === 'ArrowRight') {
+            const first = state.pages.find(place => place.ranges.length);
+            return row < 0 ? (first ? first.ranges[0] : -1) : ranges[at] ?? selected;
+        }
+        const step = key === 'ArrowDown' ? 1 : -1;
+        for (let other = row + step; state.pages[other]; other += step)
+            if (state.pages[other].ranges.length)
+                return state.pages[other].ranges[0];
+        return selected;
+    }
+
+    /* ---- tables of names ----------------------------------------------------------------- */
+
+    const MOST_ROWS = 20;
+
+    function addRow(body, cells, onName) {
+        const row = body.insertRow();
+        cells.forEach((text, column) => {
+            const cell = row.insertCell();
+            if (column || !onName) {
+                cell.textContent = text;
+                return;
+            }
+            const button = document.createElement('button');
+            button.type = 'button';
+            button.textContent = text;
+            button.addEventListener('click', onName);
+            cell.append(button);
+        });
+    }
+
+    function searchFor(text) {
+        find('find').value = text;
+        wanted = text.toLowerCase();
+        show();
+        showAll();
+    }
+
+    function showNow() {
+        const sums = new Map();
+        for (const place of state.pages)
+            for (const i of place.ranges)
+                if (isWanted(i)) {
+                    const sum = sums.get(name[i]) || {bytes: 0, ranges: 0};
+                    sum.bytes += size[i];
+                    sum.ranges++;
+                    sums.set(name[i], sum);
+                }
+        const sorted = [...sums].sort((a, b) => b[1].bytes - a[1].bytes);
+        const body = find('now').tBodies[0];
+        body.replaceChildren();
+        const share = bytes => `${(100 * bytes / state.held).toFixed(1)} %`;
+        for (const [index, sum] of sorted.slice(0, MOST_ROWS))
+            addRow(body, [nameOf(index), bytesText(sum.bytes), share(sum.bytes), sum.ranges],
+                   () => searchFor(nameOf(index)));
+        const rest = sorted.slice(MOST_ROWS).map(([, sum]) => sum);
+        const bytes = rest.reduce((sum, one) => sum + one.bytes, 0);
+        if (rest.length)
+            addRow(body, [count(rest.length, 'more name'), bytesText(bytes), share(bytes),
+                          rest.reduce((sum, one) => sum + one.ranges, 0)]);
+    }
+
+    const COLUMNS = [
+        {title: 'name', key: 'text'},
+        {title: 'allocations', key: 'ranges'},
+        {title: 'largest', key: 'largest', format: bytesText},
+        {title: 'held at the peak', key: 'peak', format: bytesText},
+        {title: 'held at the end', key: 'end', format: bytesText},
+        {title: 'longest life, events', key: 'life'},
+    ];
+    let sortedBy = 'peak';
+
+    /* What each name did over the whole run. */
+    const totals = names.map(text => ({text: text || '(unnamed)', ranges: 0, largest: 0, peak: 0, end: 0, life: 0}));
+    for (let i = 0; i < COUNT; i++) {
+        const sum = totals[name[i]];
+        sum.ranges++;
+        sum.largest = Math.max(sum.largest, size[i]);
+        sum.peak += livesAt(i, PEAK) ? size[i] : 0;
+        sum.end += end[i] === Infinity ? size[i] : 0;
+        sum.life = Math.max(sum.life, Math.min(end[i], LAST + 1) - begin[i]);
+    }
+
+    function showAll() {
+        const head = find('all').tHead, body = find('all').tBodies[0];
+        head.replaceChildren();
+        const row = head.insertRow();
+        for (const column of COLUMNS) {
+            const cell = document.createElement('th'), button = document.createElement('button');
+            button.type = 'button';
+            button.textContent = column.title;
+            button.addEventListener('click', () => {
+                sortedBy = column.key;
+                showAll();
+            });
+            cell.append(button);
+            if (column.key === sortedBy)
+                cell.setAttribute('aria-sort', sortedBy === 'text' ? 'ascending' : 'descending');
+            row.append(cell);
+        }
+        const order = sortedBy === 'text' ? (a, b) => (a.text > b.text) - (a.text < b.text)
+                                          : (a, b) => b[sortedBy] - a[sortedBy];
+        const found = totals.filter(sum => sum.ranges && (!wanted || sum.text.toLowerCase().includes(wanted)));
+        body.replaceChildren();
+        for (const sum of found.sort(order).slice(0, MOST_ROWS))
+            addRow(body, COLUMNS.map(({key, format}) => format ? format(sum[key]) : sum[key]),
+                   () => searchFor(sum.text));
+        if (found.length > MOST_ROWS)
+            addRow(body, [count(found.length - MOST_ROWS, 'more name')]);
+    }
+
+    function showRefused() {
+        const body = find('refused').querySelector('tbody');
+        for (let i = 0; i < Math.min(refusedMoment.length, MOST_ROWS); i++)
+            addRow(body, [nameOf(refusedName[i]), refusedMoment[i], bytesText(refusedSize[i])],
+                   () => showMoment(refusedMoment[i]));
+        if (refusedMoment.length > MOST_ROWS)
+            addRow(body, [`${refusedMoment.length - MOST_ROWS} more`]);
+        find('refused').hidden = !refusedMoment.length;
+    }
+
+    function showLegend() {
+        const parts = [...ranks.keys()].slice(0, 2 * PALETTE.length);
+        for (const part of [...parts, ...(ranks.size > parts.length ? ['others'] : [])]) {
+            const item = document.createElement('li'), image = document.createElement('canvas');
+            image.width = image.height = 12;
+            const c = image.getContext('2d');
+            c.fillStyle = c.createPattern(swatches[ranks.get(part) ?? swatches.length - 1], 'repeat');
+            c.fillRect(0, 0, 12, 12);
+            item.append(image, part);
+            find('legend').append(item);
+        }
+    }
+
+    /* ---- the page ------------------------------------------------------------------------ */
+
+    /* Shows the state again, after a change of what is searched for. */
+    function show() {
+        find('sums').textContent = `After event ${state.moment} of ${LAST}: ${bytesText(state.held)} held in ` +
+            `${count(state.live, 'range')}, ${bytesText(state.reserved)} reserved in ` +
+            `${count(state.pages.length, 'page')}` +
+            `${state.pages.length > MOST_PAGES ? `, of which the first ${MOST_PAGES} are drawn.` : '.'}`;
+        drawMap();
+        showNow();
+    }
+
+    function showMoment(moment) {
+        const whole = Math.min(Math.max(Math.round(moment) || 0, 0), LAST);
+        state = stateAt(whole);
+        if (selected >= 0 && !livesAt(selected, whole))
+            selected = -1;
+        find('slider').value = find('moment').value = whole;
+        show();
+    }
+
+    function listen() {
+        find('slider').addEventListener('input', event => showMoment(Number(event.target.value)));
+        find('moment').addEventListener('change', event => showMoment(Number(event.target.value)));
+        find('to-peak').addEventListener('click', () => showMoment(PEAK));
+        find('to-end').addEventListener('click', () => showMoment(LAST));
+        find('same-width').addEventListener('change', drawMap);
+        find('find').addEventListener('input', event => searchFor(event.target.value));
+        map.addEventListener('pointermove', event => select(rangeAt(event.offsetX, event.offsetY)));
+        map.addEventListener('keydown', event => {
+            if (!event.key.startsWith('Arrow'))
+                return;
+            event.preventDefault();
+            select(moveSelection(event.key));
+        });
+        window.addEventListener('resize', drawMap);
+        window.addEventListener('beforeprint', drawMap);
+        matchMedia('(prefers-color-scheme:dark)').addEventListener('change', drawMap);
+    }
+
+    section.hidden = false;
+    find('slider').max = find('moment').max = LAST;
+    const omitted = Number(section.dataset.omitted);
+    if (omitted)
+        find('left-out').textContent = `${count(omitted, 'range')} that hold few bytes or live for few events ` +
+            `are left out of this page.`;
+    rankParts();
+    showLegend();
+    showRefused();
+    showAll();
+    listen();
+    showMoment(PEAK);
+})();

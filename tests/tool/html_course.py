@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The course of a replay in its HTML page (src/tool/page/data.h): every range with its life and its place, the bytes
+of the pages, the names, and what was refused. tests/browser shows it in a browser.
+
+usage: html_course.py PATH_TO_QUIRE SOURCE_ROOT
+"""
+
+import html
+import re
+
+from tool_run import HEADER, TRACES, Figures, here, result, run, run_all, write
+
+WIDTHS = {"pages": 3, "changes": 3, "ranges": 7, "refusals": 3}
+
+
+class Course:
+    """The tables of a page. Begins and ends are moments: numbers of events that were replayed."""
+
+    def __init__(self, trace, *args):
+        self.values = result("replay", trace, "--html", "course.html", *args)
+        self.text = (here() / "course.html").read_text(encoding="utf-8")
+        self.names = [html.unescape(name) for name in self.table("names").split("\n")[:-1]]
+        self.pages, self.changes, ranges, self.refusals = (
+            [tuple(map(int, row.split(" "))) for row in self.table(name).splitlines()] for name in WIDTHS)
+        self.ranges, before = [], 0
+        for begin, life, page, offset, size, requested, name in ranges:
+            before += begin
+            self.ranges.append((before, before + life if life else None, page, offset, size, requested,
+                                self.names[name]))
+        self.data = dict(re.findall(r'data-(\w+)="(\d+)"', self.text))
+
+    def table(self, name):
+        return re.search(rf'<pre hidden id="data-{name}">\n(.*?)</pre>', self.text, re.S)[1]
+
+    def requested(self):
+        """The requested bytes at each moment."""
+        events = int(self.data["events"])
+        steps = [0] * (events + 2)
+        for begin, end, _, _, _, requested, _ in self.ranges:
+            steps[begin] += requested
+            if end is not None:
+                steps[end] -= requested
+        sums, now = [], 0
+        for step in steps[:events + 1]:
+            now += step
+            sums.append(now)
+        return sums
+
+    def bytes_of_pages(self):
+        """The bytes of each page at each moment, as a function."""
+        def at(moment):
+            now = {}
+            for begin, page, size in self.changes:
+                if begin <= moment:
+                    now[page] = size
+            return {page: size for page, size in now.items() if size}
+        return at
+
+
+def overlaps(course):
+    """The ranges of a page that share bytes at a moment, and those that lie outside it."""
+    by_page = {}
+    for one in course.ranges:
+        by_page.setdefault(one[2], []).append(one)
+    for page, ranges in by_page.items():
+        sizes = [size for _, index, size in course.changes if index == page]
+        yield from (f"{one} lies outside its page" for one in ranges if one[3] + one[4] > max(sizes))
+        events = sorted([(one[0], 1, one) for one in ranges] + [(one[1], 0, one) for one in ranges if one[1]])
+        live = set()
+        for _, begins, one in events:
+            if begins and any(one[3] < other[3] + other[4] and other[3] < one[3] + one[4] for other in live):
+                yield f"page {page}: {one} overlaps another range"
+            live.add(one) if begins else live.discard(one)
+
+
+def case_traces():
+    """After every event the ranges hold what the trace requested; they do not overlap."""
+    for name in ("transformer-training", "ncnn-mobilenet_v2", "llm-serving"):
+        trace = TRACES / f"{name}.csv"
+        course, figures = Course(trace), Figures(trace)
+        if course.requested() != figures.course:
+            yield f"{name}: the requested bytes differ from those of the trace"
+        if len(course.ranges) != figures.allocations or int(course.data["events"]) != figures.operations:
+            yield f"{name}: {len(course.ranges)} ranges in {course.data['events']} events"
+        if int(course.data["peak"]) != figures.peak_event or int(course.data["omitted"]):
+            yield f"{name}: {course.data}"
+        yield from list(overlaps(course))[:3]
+
+
+def case_pages():
+    """Pages begin, and end, with the events that cause it; a page may have the number of an earlier one."""
+    trace = write("pages.csv", HEADER + "alloc,1,1048576,,0,0,a\nfree,1,,,0,0,\nalloc,2,4194304,,0,0,b\n"
+                  "free,2,,,0,0,\nalloc,3,1024,,0,0,c\n")
+    course = Course(trace, "--page-size", "1M")
+    at = course.bytes_of_pages()
+    sums = [sum(at(moment).values()) for moment in range(6)]
+    if sums[:2] != [0, 1 << 20] or max(sums) != course.values["peak_reserved_bytes"]:
+        yield f"reserved bytes {sums}, peak {course.values['peak_reserved_bytes']}"
+    if len(course.pages) < 2 or {page[0] for page in course.pages} != {0}:
+        yield f"the pages are {course.pages}"
+    elastic = Course(trace, "--elastic")
+    if [page[2] for page in elastic.pages] != [1]:
+        yield f"an elastic memory has the pages {elastic.pages}"
+    moments = [moment for moment, _, _ in elastic.changes]
+    if moments != sorted(moments) or max(size for _, _, size in elastic.changes) < 4 << 20:
+        yield f"its bytes change by {elastic.changes}"
+
+
+def case_names():
+    """Any name is text: it ends no element. A range without a name has the empty one."""
+    odd = "</pre><script>alert(1)</script>&amp;"
+    trace = write("names.csv", HEADER + f"alloc,1,100,,0,0,\nalloc,2,200,,0,0,{odd}\nalloc,3,300,,0,0,\n")
+    course = Course(trace)
+    if [one[6] for one in course.ranges] != ["", odd, ""]:
+        yield f"the names are {[one[6] for one in course.ranges]}"
+    if course.text.count("<script>") != 1:
+        yield "a name begins a script"
+
+
+def case_refused():
+    """A refused request is in a table of its own, with its event."""
+    trace = write("refused.csv", HEADER + "alloc,1,1000,,0,0,small\nalloc,2,100000000,,0,0,huge\nfree,2,,,0,0,\n")
+    done = run("replay", trace, "--limit", "2M", "--html", "course.html")
+    if done.code != 1:
+        yield f"exit code {done.code}"
+    text = (here() / "course.html").read_text(encoding="utf-8")
+    rows = re.search(r'<pre hidden id="data-refusals">\n(.*?)</pre>', text, re.S)[1].split()
+    if rows[:2] != ["2", "100000000"] or len(rows) != 3:
+        yield f"refusals {rows}"
+
+
+def case_empty():
+    """A trace without events has empty tables."""
+    course = Course(write("empty.csv", HEADER))
+    if course.ranges or course.pages or course.data != {"events": "0", "peak": "0", "omitted": "0"}:
+        yield f"{course.data}, {course.ranges}, {course.pages}"
+
+
+def case_alone():
+    """The page loads nothing: it names no address, and forbids its browser to ask for any."""
+    text = Course(TRACES / "ncnn-mobilenet_v2.csv").text
+    yield from (f"the page has {word}" for word in ("http:", "https:", "src=", "@import", "url(") if word in text)
+    if "default-src 'none'" not in text:
+        yield "the page has no policy of what it may load"
+
+
+run_all(globals())
