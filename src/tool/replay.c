@@ -9,6 +9,8 @@
 #include "src/tool/html.h"
 #include "src/tool/plan.h"
 
+enum { BAR_STEPS = 2000 };
+
 typedef struct replay_run {
     replay_setup setup;
     output svg, html;
@@ -16,7 +18,6 @@ typedef struct replay_run {
     bool plan;            /* option --plan */
     quire_plan_info best; /* with it: of a plan of the trace */
     progress bar;
-    timeline timeline;
     course course;
     quire_replay_report report;
 } replay_run;
@@ -127,9 +128,7 @@ static bool on_progress(void *user, uint64_t done, uint64_t total)
 {
     replay_run *r = user;
     r->course.event = done;
-    if (r->html.path)
-        timeline_sample(&r->timeline, done);
-    if (r->html.path && done % r->timeline.every && done < total)
+    if (r->html.path && done % (total / BAR_STEPS + 1) && done < total)
         return true;
     return show_progress(&r->bar, done, total);
 }
@@ -169,7 +168,7 @@ static int play(replay_run *r)
         print_text(r, info.page_size);
     if (r->svg.path && !write_output(&r->svg, write_svg, r->setup.memory))
         code = EXIT_FAILED;
-    const html_source page = {&r->timeline, &r->course, &r->setup, &info, &r->report};
+    const html_source page = {&r->course, &r->setup, &info, &r->report};
     if (r->html.path && (!course_stop(&r->course) || !write_html(&r->html, &page)))
         code = EXIT_FAILED;
     return code;
@@ -201,11 +200,10 @@ int run_replay(const command *self, int argc, char **argv)
     code = open_replay(self, p);
     if (code < 0 && (!open_output(&r.svg) || !open_output(&r.html)))
         code = EXIT_FAILED;
-    if (code < 0 && r.html.path && (!timeline_begin(&r.timeline, p) || !course_begin(&r.course, p)))
+    if (code < 0 && r.html.path && !course_begin(&r.course, p))
         code = EXIT_FAILED;
     if (code < 0)
         code = play(&r);
-    timeline_end(&r.timeline);
     course_end(&r.course);
     close_output(&r.svg);
     close_output(&r.html);

@@ -10,7 +10,7 @@ import re
 
 from tool_run import HEADER, TRACES, Figures, here, result, run, run_all, write
 
-WIDTHS = {"pages": 3, "changes": 3, "ranges": 7, "refusals": 3}
+WIDTHS = {"pages": 3, "changes": 3, "ranges": 7, "refusals": 3, "frames": 1, "times": 2, "columns": 6}
 
 
 class Course:
@@ -20,8 +20,10 @@ class Course:
         self.values = result("replay", trace, "--html", "course.html", *args)
         self.text = (here() / "course.html").read_text(encoding="utf-8")
         self.names = [html.unescape(name) for name in self.table("names").split("\n")[:-1]]
-        self.pages, self.changes, ranges, self.refusals = (
-            [tuple(map(int, row.split(" "))) for row in self.table(name).splitlines()] for name in WIDTHS)
+        tables = {name: [tuple(map(int, row.split(" "))) for row in self.table(name).splitlines()] for name in WIDTHS}
+        if any(len(row) != WIDTHS[name] for name, rows in tables.items() for row in rows):
+            raise ValueError("a row has another number of columns than its table")
+        self.pages, self.changes, ranges, self.refusals, self.frames, self.times, self.columns = tables.values()
         self.ranges, before = [], 0
         for begin, life, page, offset, size, requested, name in ranges:
             before += begin
@@ -82,7 +84,7 @@ def case_traces():
             yield f"{name}: the requested bytes differ from those of the trace"
         if len(course.ranges) != figures.allocations or int(course.data["events"]) != figures.operations:
             yield f"{name}: {len(course.ranges)} ranges in {course.data['events']} events"
-        if int(course.data["peak"]) != figures.peak_event or int(course.data["omitted"]):
+        if int(course.data["peak"]) != figures.peak_event or int(course.data["omitted"]) or course.columns:
             yield f"{name}: {course.data}"
         yield from list(overlaps(course))[:3]
 
@@ -104,6 +106,31 @@ def case_pages():
     moments = [moment for moment, _, _ in elastic.changes]
     if moments != sorted(moments) or max(size for _, _, size in elastic.changes) < 4 << 20:
         yield f"its bytes change by {elastic.changes}"
+
+
+def case_frames():
+    """Every frame of the trace is at its event; of more than 1000 every n-th."""
+    trace = TRACES / "transformer-training.csv"
+    frames = [moment for moment, in Course(trace).frames]
+    if frames != Figures(trace).frame_events or not frames:
+        yield f"frames at {frames}"
+    many = write("many.csv", HEADER + "alloc,1,4096,,0,0,\n" + "frame,,,,1,0,\n" * 5000)
+    if not 500 <= len(Course(many).frames) <= 1000:
+        yield f"{len(Course(many).frames)} of 5000 frames"
+    if Course(TRACES / "ncnn-mobilenet_v2.csv").frames:
+        yield "a trace without frames has some"
+
+
+def case_times():
+    """Events have the times of the trace, if it has any; the last event always."""
+    trace = write("times.csv", HEADER + "alloc,1,256,,0,0,\nalloc,2,256,,1500,0,\nalloc,3,256,,2500000,0,\n")
+    if Course(trace).times != [(1, 0), (2, 1500), (3, 2500000)]:
+        yield f"times {Course(trace).times}"
+    times = Course(TRACES / "llm-serving.csv").times
+    if times[-1] != (9420, 86400000000000) or times != sorted(times) or len(times) > 2001:
+        yield f"{len(times)} times, the last {times[-1]}"
+    if Course(write("times.csv", HEADER + "alloc,1,256,,0,0,\nfree,1,,,0,0,\n")).times:
+        yield "a trace without times has some"
 
 
 def case_names():
@@ -132,7 +159,7 @@ def case_refused():
 def case_empty():
     """A trace without events has empty tables."""
     course = Course(write("empty.csv", HEADER))
-    if course.ranges or course.pages or course.data != {"events": "0", "peak": "0", "omitted": "0"}:
+    if course.ranges or course.pages or course.data != {"events": "0", "peak": "0", "omitted": "0", "column": "0"}:
         yield f"{course.data}, {course.ranges}, {course.pages}"
 
 

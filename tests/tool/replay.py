@@ -324,7 +324,7 @@ def html_problems(path):
     if not text.lower().startswith("<!doctype html>"):
         page.problems.append("no doctype")
     yield from (f"{path}: {p}" for p in page.problems)
-    yield from (f"{path} has no <{tag}>" for tag in ("title", "svg", "table") if tag not in page.seen)
+    yield from (f"{path} has no <{tag}>" for tag in ("title", "canvas", "table") if tag not in page.seen)
 
 
 def case_svg_and_html():

@@ -106,10 +106,152 @@ static void write_refusals(qi_writer *w, const course *c)
     end_table(w);
 }
 
-void page_write_data(qi_writer *w, const course *c, const page_selection *s)
+/* ---- frames and times --------------------------------------------------------------------- */
+
+static void write_frames(qi_writer *w, const course *c)
 {
+    const quire_trace_info *info = &c->setup->info;
+    const uint64_t every = info->frame_count / PAGE_MOST_FRAMES + 1;
+    uint64_t frames = 0;
+    begin_table(w, "frames");
+    for (uint64_t i = 0; i < info->event_count && info->frame_count; i++) {
+        quire_trace_event event;
+        if (quire_trace_get_event(c->setup->trace, i, &event) || event.op != QUIRE_TRACE_FRAME)
+            continue;
+        if (frames++ % every == 0)
+            qi_write_format(w, "%" PRIu64 "\n", i + 1);
+    }
+    end_table(w);
+}
+
+static void write_time(qi_writer *w, const course *c, uint64_t moment)
+{
+    quire_trace_event event;
+    if (!quire_trace_get_event(c->setup->trace, moment - 1, &event))
+        qi_write_format(w, "%" PRIu64 " %" PRIu64 "\n", moment, event.time_ns);
+}
+
+/* A trace without times has an empty table. */
+static void write_times(qi_writer *w, const course *c)
+{
+    const uint64_t last = c->setup->info.event_count, every = last / PAGE_MOST_TIMES + 1;
+    begin_table(w, "times");
+    if (c->setup->info.end_ns) {
+        for (uint64_t moment = 1; moment < last; moment += every)
+            write_time(w, c, moment);
+        write_time(w, c, last);
+    }
+    end_table(w);
+}
+
+/* ---- columns ------------------------------------------------------------------------------ */
+
+/* The sums of the memory at each moment. Those of a moment at which several things happen include
+   what is reached between them only for reserved bytes. */
+typedef struct sums {
+    uint64_t *requested, *held, *least_reserved, *most_reserved;
+} sums;
+
+/* Sums of differences. Unsigned numbers wrap around, and the sums are right again. */
+static void add_up(uint64_t *values, uint64_t count)
+{
+    for (uint64_t i = 1; i < count; i++)
+        values[i] += values[i - 1];
+}
+
+static void add_ranges(const sums *t, const course *c, uint64_t count)
+{
+    for (uint64_t i = 0; i < c->range_count; i++) {
+        const course_range *r = &c->ranges[i];
+        t->requested[r->begin] += r->requested;
+        t->held[r->begin] += r->size;
+        if (r->end == COURSE_ALWAYS)
+            continue;
+        t->requested[r->end] -= r->requested;
+        t->held[r->end] -= r->size;
+    }
+    add_up(t->requested, count);
+    add_up(t->held, count);
+}
+
+/* `bytes` has a zero for each page. */
+static void add_changes(const sums *t, const course *c, uint64_t count, uint64_t *bytes)
+{
+    uint64_t now = 0, next = 0;
+    for (uint64_t moment = 0; moment < count; moment++) {
+        const uint64_t first = next;
+        for (; next < c->change_count && c->changes[next].moment == moment; next++) {
+            const course_change *change = &c->changes[next];
+            now += change->bytes - bytes[change->page];
+            bytes[change->page] = change->bytes;
+            if (now > t->most_reserved[moment])
+                t->most_reserved[moment] = now;
+        }
+        if (next == first)
+            t->most_reserved[moment] = now;
+        t->least_reserved[moment] = now;
+    }
+}
+
+static void write_extremes(qi_writer *w, const uint64_t *least, const uint64_t *most,
+                           uint64_t begin, uint64_t end)
+{
+    uint64_t low = least[begin], high = most[begin];
+    for (uint64_t i = begin; i < end; i++) {
+        low = least[i] < low ? least[i] : low;
+        high = most[i] > high ? most[i] : high;
+    }
+    qi_write_format(w, "%" PRIu64 " %" PRIu64, low, high);
+}
+
+static void write_columns(qi_writer *w, const sums *t, uint64_t count, uint64_t every)
+{
+    for (uint64_t begin = 0; begin < count; begin += every) {
+        const uint64_t end = begin + every < count ? begin + every : count;
+        write_extremes(w, t->requested, t->requested, begin, end);
+        qi_write_text(w, " ");
+        write_extremes(w, t->held, t->held, begin, end);
+        qi_write_text(w, " ");
+        write_extremes(w, t->least_reserved, t->most_reserved, begin, end);
+        qi_write_text(w, "\n");
+    }
+}
+
+uint64_t page_column(const course *c, const page_selection *s)
+{
+    return s->count == c->range_count ? 0 : c->setup->info.event_count / PAGE_MOST_COLUMNS + 1;
+}
+
+static bool write_column_table(qi_writer *w, const course *c, uint64_t every)
+{
+    const uint64_t count = c->setup->info.event_count + 1;
+    uint64_t *all = calloc(4, count * sizeof *all);
+    uint64_t *bytes = calloc(c->page_count + 1, sizeof *bytes);
+    const bool is_there = all && bytes;
+    if (is_there) {
+        const sums t = {all, all + count, all + 2 * count, all + 3 * count};
+        add_ranges(&t, c, count);
+        add_changes(&t, c, count, bytes);
+        write_columns(w, &t, count, every);
+    }
+    free(all);
+    free(bytes);
+    return is_there;
+}
+
+/* ---- all ---------------------------------------------------------------------------------- */
+
+bool page_write_data(qi_writer *w, const course *c, const page_selection *s)
+{
+    const uint64_t every = page_column(c, s);
     write_names(w, c);
     write_pages(w, c);
     write_ranges(w, c, s);
     write_refusals(w, c);
+    write_frames(w, c);
+    write_times(w, c);
+    begin_table(w, "columns");
+    const bool is_done = !every || write_column_table(w, c, every);
+    end_table(w);
+    return is_done;
 }

@@ -9,8 +9,13 @@
  *     ranges    moment it begins, after that of the row before; moments it lives, 0: to the end;
  *               page; offset; size; requested bytes; name
  *     refusals  moment, bytes requested, name
+ *     frames    moment at which a frame ends; of many frames every n-th
+ *     times     moment, nanoseconds of the trace; of many events every n-th, and the last
+ *     columns   only if ranges are left out: the least and the most requested bytes of some
+ *               successive moments, then those of held and of reserved bytes
  *
- * Pages and names are indices. Ranges are in the order of their beginnings.
+ * Pages and names are indices. Ranges are in the order of their beginnings. Each column has the
+ * same number of moments, from 0; the last one may have fewer.
  */
 #ifndef QUIRE_SRC_TOOL_PAGE_DATA_H
 #define QUIRE_SRC_TOOL_PAGE_DATA_H
@@ -20,6 +25,7 @@
 
 /* A page with more ranges opens slowly. Those that hold most bytes for most events are written. */
 enum { PAGE_MOST_RANGES = 500000 };
+enum { PAGE_MOST_FRAMES = 1000, PAGE_MOST_TIMES = 2000, PAGE_MOST_COLUMNS = 8192 };
 
 typedef struct page_selection {
     uint64_t count;      /* of ranges that are written */
@@ -30,7 +36,10 @@ typedef struct page_selection {
 /* Chooses at most `most` ranges of a course. Returns false without host memory. */
 bool page_select(page_selection *s, const course *c, uint64_t most);
 
-/* Writes the tables. */
-void page_write_data(qi_writer *w, const course *c, const page_selection *s);
+/* The moments of a column; 0 if the ranges tell all sums. */
+uint64_t page_column(const course *c, const page_selection *s);
+
+/* Writes the tables. Returns false without host memory. */
+bool page_write_data(qi_writer *w, const course *c, const page_selection *s);
 
 #endif

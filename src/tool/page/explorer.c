@@ -5,23 +5,35 @@
 #include <inttypes.h>
 
 /* The files of this folder with these names, by scripts/embed.py. */
-extern const char explorer_css[], explorer_html[], explorer_js[];
+extern const char explorer_css[], explorer_html[], course_js[], chart_js[], explorer_js[];
 
 void explorer_write_style(qi_writer *w)
 {
     qi_write_text(w, explorer_css);
 }
 
-void explorer_write(qi_writer *w, const course *c, const page_selection *s, uint64_t peak)
+/* An attribute of the section, for the script. */
+static void write_number(qi_writer *w, const char *name, uint64_t value)
 {
-    qi_write_format(w, "<section id=\"explorer\" hidden data-events=\"%" PRIu64 "\"",
-                    c->setup->info.event_count);
-    qi_write_format(w, " data-peak=\"%" PRIu64 "\" data-omitted=\"%" PRIu64 "\">\n", peak,
-                    c->range_count - s->count);
+    qi_write_format(w, " data-%s=\"%" PRIu64 "\"", name, value);
+}
+
+bool explorer_write(qi_writer *w, const course *c, const page_selection *s)
+{
+    const quire_trace_info *info = &c->setup->info;
+    qi_write_text(w, "<section id=\"explorer\" hidden");
+    write_number(w, "events", info->event_count);
+    write_number(w, "peak", info->event_count ? info->peak_event + 1 : 0);
+    write_number(w, "omitted", c->range_count - s->count);
+    write_number(w, "column", page_column(c, s));
+    qi_write_text(w, ">\n");
     qi_write_text(w, explorer_html);
-    page_write_data(w, c, s);
-    qi_write_text(w, "</section>\n<noscript><p>The pages and names at each event need a browser "
-                     "that runs scripts.</p></noscript>\n<script>\n");
+    const bool is_whole = page_write_data(w, c, s);
+    qi_write_text(w, "</section>\n<noscript><p>The course needs a browser that runs "
+                     "scripts.</p></noscript>\n<script>\n");
+    qi_write_text(w, course_js);
+    qi_write_text(w, chart_js);
     qi_write_text(w, explorer_js);
     qi_write_text(w, "</script>\n");
+    return is_whole;
 }

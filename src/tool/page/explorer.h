@@ -11,7 +11,7 @@
 /* Writes the rules, inside an element <style>. */
 void explorer_write_style(qi_writer *w);
 
-/* Writes the rest. `peak` is the moment that is shown first. */
-void explorer_write(qi_writer *w, const course *c, const page_selection *s, uint64_t peak);
+/* Writes the rest. Returns false without host memory. */
+bool explorer_write(qi_writer *w, const course *c, const page_selection *s);
 
 #endif

@@ -1,146 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * explorer.js - shows the memory after any number of events: the pages with their ranges, and the
- * names by what they hold. The tables of the page (data.h) have the course of the replay. A moment
- * is a number of events; a range lives at the moments from its begin up to, and without, its end.
+ * names by what they hold.
  */
 'use strict';
 (() => {
     const find = id => document.getElementById(id);
-    const section = find('explorer');
-    const LAST = Number(section.dataset.events);
-    const PEAK = Number(section.dataset.peak);
-
-    /* ---- the tables ---------------------------------------------------------------------- */
-
-    /* Reads decimal numbers, `width` of them in a row, into one array for each column. */
-    function readColumns(name, width) {
-        const text = find('data-' + name).textContent;
-        let rows = 0;
-        for (let i = text.indexOf('\n'); i >= 0; i = text.indexOf('\n', i + 1))
-            rows++;
-        const columns = Array.from({length: width}, () => new Float64Array(rows));
-        let value = 0, at = 0;
-        for (let i = 0; i < text.length; i++) {
-            const c = text.charCodeAt(i) - 48;
-            if (c >= 0) {
-                value = value * 10 + c;
-                continue;
-            }
-            columns[at % width][Math.floor(at / width)] = value;
-            at++;
-            value = 0;
-        }
-        return columns;
-    }
-
-    const names = find('data-names').textContent.split('\n').slice(0, -1);
-    const [pageNumber, pageDedicated, pageElastic] = readColumns('pages', 3);
-    const [changeMoment, changePage, changeBytes] = readColumns('changes', 3);
-    const [begin, end, page, offset, size, requested, name] = readColumns('ranges', 7);
-    const [refusedMoment, refusedSize, refusedName] = readColumns('refusals', 3);
-    const COUNT = begin.length;
-
-    /* Begins are written as differences, ends as lifetimes. */
-    for (let i = 0, before = 0; i < COUNT; i++) {
-        begin[i] += before;
-        end[i] = end[i] ? begin[i] + end[i] : Infinity;
-        before = begin[i];
-    }
-
-    const livesAt = (i, moment) => begin[i] <= moment && moment < end[i];
-    const nameOf = i => names[i] || '(unnamed)';
-
-    /* The part of a name up to a separator. Its ranges have one colour. */
-    const partOf = text => /^[./:]*[^./:]*/.exec(text)[0] || '(unnamed)';
-
-    /* ---- text ---------------------------------------------------------------------------- */
-
-    function bytesText(bytes) {
-        const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
-        let unit = 0;
-        while (bytes >= 1024 && unit + 1 < units.length) {
-            bytes /= 1024;
-            unit++;
-        }
-        return `${unit ? String(Number(bytes.toFixed(2))) : bytes} ${units[unit]}`;
-    }
-
-    const count = (number, what) => `${number.toLocaleString('en')} ${what}${number === 1 ? '' : 's'}`;
-
-    /* ---- colours ------------------------------------------------------------------------- */
-
-    /* Colours that colour-blind people tell apart: Okabe and Ito, "Color Universal Design", 2008.
-       The second seven names have them with stripes; the names after those are grey. */
-    const PALETTE = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#f0e442'];
-    const OTHERS = '#8c8c8c';
-    const ranks = new Map();
-
-    /* Ranks the parts of names by what they hold at the peak, then by what they ever requested. */
-    function rankParts() {
-        const held = new Map();
-        for (let i = 0; i < COUNT; i++) {
-            const part = partOf(names[name[i]]);
-            const sums = held.get(part) || [0, 0];
-            sums[0] += livesAt(i, PEAK) ? size[i] : 0;
-            sums[1] += size[i];
-            held.set(part, sums);
-        }
-        const sorted = [...held].sort((a, b) => b[1][0] - a[1][0] || b[1][1] - a[1][1]);
-        sorted.forEach(([part], rank) => ranks.set(part, rank));
-    }
-
-    /* A canvas to fill with, for a rank: plain or striped. */
-    function swatch(rank) {
-        const tile = document.createElement('canvas');
-        tile.width = tile.height = 8;
-        const c = tile.getContext('2d');
-        c.fillStyle = rank < 2 * PALETTE.length ? PALETTE[rank % PALETTE.length] : OTHERS;
-        c.fillRect(0, 0, 8, 8);
-        if (rank >= PALETTE.length && rank < 2 * PALETTE.length) {
-            c.strokeStyle = '#fff';
-            c.lineWidth = 2;
-            c.beginPath();
-            for (const x of [-8, 0, 8]) {
-                c.moveTo(x, 8);
-                c.lineTo(x + 8, 0);
-            }
-            c.stroke();
-        }
-        return tile;
-    }
-
-    const swatches = Array.from({length: 2 * PALETTE.length + 1}, (_, rank) => swatch(rank));
-    const swatchOf = part => swatches[Math.min(ranks.get(part), swatches.length - 1)];
-
-    /* ---- what lives at a moment ---------------------------------------------------------- */
-
-    /* Pages with their bytes, and the ranges in them in the order of their offsets. */
-    function stateAt(moment) {
-        const bytes = new Map();
-        for (let i = 0; i < changeMoment.length && changeMoment[i] <= moment; i++)
-            bytes.set(changePage[i], changeBytes[i]);
-        const pages = new Map();
-        for (const [index, now] of bytes)
-            if (now)
-                pages.set(index, {index, bytes: now, held: 0, extent: now, ranges: []});
-        let held = 0, live = 0;
-        for (let i = 0; i < COUNT && begin[i] <= moment; i++) {
-            const place = moment < end[i] && pages.get(page[i]);
-            if (!place)
-                continue;
-            place.ranges.push(i);
-            place.held += size[i];
-            place.extent = Math.max(place.extent, offset[i] + size[i]);
-            held += size[i];
-            live++;
-        }
-        for (const place of pages.values())
-            place.ranges.sort((a, b) => offset[a] - offset[b]);
-        const sorted = [...pages.values()].sort((a, b) => pageNumber[a.index] - pageNumber[b.index]);
-        const reserved = sorted.reduce((sum, place) => sum + place.bytes, 0);
-        return {moment, pages: sorted, held, live, reserved};
-    }
+    const {LAST, PEAK, COUNT, names, nameOf, pageNumber, pageDedicated, pageElastic, begin, end, page, offset, size,
+           requested, name, refusedMoment, refusedSize, refusedName, livesAt, swatches, bytesText, count} = course;
 
     /* ---- the map ------------------------------------------------------------------------- */
 
@@ -163,7 +30,7 @@
         const x = LEFT + offset[i] / place.extent * width;
         const wide = Math.max(size[i] / place.extent * width, 1);
         c.globalAlpha = isWanted(i) ? 1 : 0.15;
-        c.fillStyle = c.createPattern(swatchOf(partOf(names[name[i]])), 'repeat');
+        c.fillStyle = c.createPattern(swatches[Math.min(course.rankOfName[name[i]], swatches.length - 1)], 'repeat');
         c.fillRect(x, top, wide > 2 ? wide - 0.5 : wide, BAR);
         c.globalAlpha = 1;
         if (i === selected) {
@@ -364,12 +231,12 @@
     }
 
     function showLegend() {
-        const parts = [...ranks.keys()].slice(0, 2 * PALETTE.length);
-        for (const part of [...parts, ...(ranks.size > parts.length ? ['others'] : [])]) {
+        const shown = course.parts.slice(0, swatches.length - 1);
+        for (const part of course.parts.length > shown.length ? [...shown, 'others'] : shown) {
             const item = document.createElement('li'), image = document.createElement('canvas');
             image.width = image.height = 12;
-            const c = image.getContext('2d');
-            c.fillStyle = c.createPattern(swatches[ranks.get(part) ?? swatches.length - 1], 'repeat');
+            const c = image.getContext('2d'), rank = shown.indexOf(part);
+            c.fillStyle = c.createPattern(swatches[rank < 0 ? swatches.length - 1 : rank], 'repeat');
             c.fillRect(0, 0, 12, 12);
             item.append(image, part);
             find('legend').append(item);
@@ -390,11 +257,19 @@
 
     function showMoment(moment) {
         const whole = Math.min(Math.max(Math.round(moment) || 0, 0), LAST);
-        state = stateAt(whole);
+        state = course.stateAt(whole);
         if (selected >= 0 && !livesAt(selected, whole))
             selected = -1;
         find('slider').value = find('moment').value = whole;
+        chart.choose(whole);
         show();
+    }
+
+    const chart = makeChart(find('course'), showMoment);
+
+    function redraw() {
+        chart.draw();
+        drawMap();
     }
 
     function listen() {
@@ -411,18 +286,16 @@
             event.preventDefault();
             select(moveSelection(event.key));
         });
-        window.addEventListener('resize', drawMap);
-        window.addEventListener('beforeprint', drawMap);
-        matchMedia('(prefers-color-scheme:dark)').addEventListener('change', drawMap);
+        window.addEventListener('resize', redraw);
+        window.addEventListener('beforeprint', redraw);
+        matchMedia('(prefers-color-scheme:dark)').addEventListener('change', redraw);
     }
 
-    section.hidden = false;
+    find('explorer').hidden = false;
     find('slider').max = find('moment').max = LAST;
-    const omitted = Number(section.dataset.omitted);
-    if (omitted)
-        find('left-out').textContent = `${count(omitted, 'range')} that hold few bytes or live for few events ` +
-            `are left out of this page.`;
-    rankParts();
+    if (course.omitted)
+        find('left-out').textContent = `${count(course.omitted, 'range')} that hold few bytes or live for few events ` +
+            `are left out of pages and names.`;
     showLegend();
     showRefused();
     showAll();

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+/*
+ * chart.js - the course as a chart: held bytes by the parts of names, one above the other, with
+ * lines of reserved and requested bytes. It shows a window of moments, which zooming changes.
+ */
+function makeChart(canvas, onMoment) {
+    const {LAST, PEAK, EVERY, COUNT, begin, end, size, name, rankOfName, sums, swatches, parts, frames,
+           refusedMoment, hasTimes, timeOf, momentOf, bytesText, timeText} = course;
+    const find = id => document.getElementById(id);
+    const LAYERS = Math.min(parts.length, swatches.length);
+    const LEFT = 84, RIGHT = 16, TOP = 14, BOTTOM = 48, LINES = 4;
+    const LEAST_SPAN = 4; /* moments of the smallest window */
+    let from = 0, to = Math.max(LAST, 1), chosen = 0; /* moments */
+    let drawn = null; /* what the last drawing shows, for the pointer */
+
+    /* ---- places ---------------------------------------------------------------------------- */
+
+    const plotWidth = () => Math.max(Math.floor(canvas.clientWidth) - LEFT - RIGHT, 20);
+    const byTime = () => hasTimes && find('by-time').checked;
+
+    /* A moment at a share of the window, and the reverse. */
+    function momentAt(share) {
+        if (!byTime())
+            return from + share * (to - from);
+        return momentOf(timeOf(from) + share * (timeOf(to) - timeOf(from)));
+    }
+
+    function shareOf(moment) {
+        if (!byTime())
+            return (moment - from) / (to - from);
+        const first = timeOf(from), last = timeOf(to);
+        return last > first ? (timeOf(moment) - first) / (last - first) : 0;
+    }
+
+    /* ---- the pixels ------------------------------------------------------------------------ */
+
+    /* The columns of moments that a pixel shows: from `first` up to, and without, `first` of the next. */
+    function columnsOf(width) {
+        const firsts = new Float64Array(width + 1), count = sums.held.low.length;
+        for (let x = 0; x <= width; x++)
+            firsts[x] = Math.min(Math.floor(momentAt(x / width) / EVERY), count - 1);
+        return firsts;
+    }
+
+    function extremes(series, firsts, x) {
+        let low = Infinity, high = 0, where = firsts[x];
+        for (let i = firsts[x]; i < Math.max(firsts[x + 1], firsts[x] + 1); i++) {
+            low = Math.min(low, series.low[i]);
+            if (series.high[i] > high) {
+                high = series.high[i];
+                where = i;
+            }
+        }
+        return {low, high, where};
+    }
+
+    /* For each pixel the extremes, and the moment with the most held bytes, which the layers show. */
+    function samplesOf(width) {
+        const firsts = columnsOf(width), samples = [];
+        for (let x = 0; x < width; x++) {
+            const held = extremes(sums.held, firsts, x);
+            samples.push({moment: held.where * EVERY, held: held.high, reserved: extremes(sums.reserved, firsts, x),
+                          requested: extremes(sums.requested, firsts, x)});
+        }
+        return samples;
+    }
+
+    /* The first pixel whose moment is not below another; the number of pixels if there is none. */
+    function pixelOf(moments, moment) {
+        let low = 0, high = moments.length;
+        while (low < high) {
+            const middle = (low + high) >> 1;
+            if (moments[middle] < moment)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        return low;
+    }
+
+    /* Held bytes of each layer at the moment of each pixel. */
+    function layersOf(samples) {
+        const width = samples.length, moments = Float64Array.from(samples, sample => sample.moment);
+        const layers = Array.from({length: LAYERS}, () => new Float64Array(width + 1));
+        for (let i = 0; i < COUNT; i++) {
+            if (begin[i] > moments[width - 1] || end[i] <= moments[0])
+                continue;
+            const layer = layers[Math.min(rankOfName[name[i]], LAYERS - 1)];
+            layer[pixelOf(moments, begin[i])] += size[i];
+            layer[end[i] === Infinity ? width : pixelOf(moments, end[i])] -= size[i];
+        }
+        for (const layer of layers)
+            for (let x = 1; x < width; x++)
+                layer[x] += layer[x - 1];
+        return layers;
+    }
+
+    /* ---- drawing --------------------------------------------------------------------------- */
+
+    function drawAxes(c, width, height, most) {
+        c.fillStyle = c.strokeStyle = c.textColor;
+        for (let i = 0; i <= LINES; i++) {
+            const y = TOP + height - i / LINES * height;
+            c.textAlign = 'right';
+            c.fillText(bytesText(most / LINES * i), LEFT - 8, y + 4);
+            c.globalAlpha = 0.2;
+            c.fillRect(LEFT, y, width, 1);
+            c.globalAlpha = 1;
+            const moment = Math.round(momentAt(i / LINES)), x = LEFT + i / LINES * width;
+            c.textAlign = i === LINES ? 'right' : i ? 'center' : 'left';
+            c.fillText(`${i ? '' : 'event '}${moment}`, x, TOP + height + 18);
+            if (hasTimes)
+                c.fillText(timeText(timeOf(moment)), x, TOP + height + 34);
+        }
+    }
+
+    function drawLayers(c, samples, layers, toY) {
+        const width = samples.length, base = new Float64Array(width);
+        layers.forEach((layer, rank) => {
+            c.beginPath();
+            c.moveTo(LEFT, toY(base[0]));
+            for (let x = 0; x < width; x++) {
+                c.lineTo(LEFT + x, toY(base[x] + layer[x]));
+                c.lineTo(LEFT + x + 1, toY(base[x] + layer[x]));
+            }
+            for (let x = width - 1; x >= 0; x--) {
+                c.lineTo(LEFT + x + 1, toY(base[x]));
+                c.lineTo(LEFT + x, toY(base[x]));
+                base[x] += layer[x];
+            }
+            c.fillStyle = c.createPattern(swatches[rank], 'repeat');
+            c.fill();
+        });
+    }
+
+    function drawLine(c, samples, key, toY, dash) {
+        c.setLineDash(dash);
+        c.lineWidth = 1.5;
+        c.strokeStyle = c.textColor;
+        c.beginPath();
+        samples.forEach((sample, x) => {
+            c.lineTo(LEFT + x + 0.5, toY(sample[key].high));
+            if (sample[key].low < sample[key].high)
+                c.lineTo(LEFT + x + 0.5, toY(sample[key].low));
+        });
+        c.stroke();
+        c.setLineDash([]);
+    }
+
+    function drawMark(c, moment, width, height, color, dash) {
+        const x = LEFT + shareOf(moment) * width;
+        if (x < LEFT || x > LEFT + width)
+            return;
+        c.setLineDash(dash);
+        c.lineWidth = 1;
+        c.strokeStyle = color;
+        c.beginPath();
+        c.moveTo(x, TOP);
+        c.lineTo(x, TOP + height);
+        c.stroke();
+        c.setLineDash([]);
+    }
+
+    function prepare() {
+        const scale = window.devicePixelRatio || 1;
+        canvas.width = canvas.clientWidth * scale;
+        canvas.height = canvas.clientHeight * scale;
+        const c = canvas.getContext('2d');
+        c.scale(scale, scale);
+        c.font = '12px sans-serif';
+        c.textColor = getComputedStyle(canvas).color;
+        return c;
+    }
+
+    function draw() {
+        const width = plotWidth(), height = canvas.clientHeight - TOP - BOTTOM;
+        const window = `${from} ${to} ${width} ${byTime()}`;
+        if (!drawn || drawn.window !== window) {
+            const samples = samplesOf(width);
+            drawn = {window, width, height, samples, layers: layersOf(samples)};
+            drawn.most = samples.reduce((most, one) => Math.max(most, one.reserved.high, one.held), 1);
+        }
+        const c = prepare(), {samples, layers, most} = drawn;
+        const toY = bytes => TOP + height - bytes / most * height;
+        drawLayers(c, samples, layers, toY);
+        drawAxes(c, width, height, most);
+        drawLine(c, samples, 'reserved', toY, []);
+        drawLine(c, samples, 'requested', toY, [3, 3]);
+        for (const moment of frames)
+            drawMark(c, moment, width, height, '#8888', [2, 3]);
+        for (const moment of refusedMoment)
+            drawMark(c, moment, width, height, '#d55e00', []);
+        drawMark(c, PEAK, width, height, c.textColor, [6, 3]);
+        drawMark(c, chosen, width, height, c.textColor, []);
+        canvas.setAttribute('aria-label', `Held, reserved and requested bytes from event ${Math.round(from)} to ` +
+                            `${Math.round(to)}, at most ${bytesText(most)}`);
+    }
+
+    /* ---- the window ------------------------------------------------------------------------ */
+
+    function show(first, last) {
+        const span = Math.min(Math.max(last - first, LEAST_SPAN), Math.max(LAST, 1));
+        from = Math.min(Math.max(first, 0), Math.max(LAST, 1) - span);
+        to = from + span;
+        draw();
+    }
+
+    /* Keeps a moment where it is. */
+    function zoom(factor, around) {
+        show(around - (around - from) * factor, around + (to - around) * factor);
+    }
+
+    const middle = () => chosen >= from && chosen <= to ? chosen : (from + to) / 2;
+
+    /* ---- pointer and keys ------------------------------------------------------------------ */
+
+    function describe(x, y) {
+        const {samples, layers, most, height} = drawn, sample = samples[x];
+        const bytes = (TOP + height - y) / height * most;
+        let below = 0;
+        const rank = layers.findIndex(layer => (below += layer[x]) > bytes);
+        const layer = rank < 0 ? '' : `; ${rank < swatches.length - 1 ? parts[rank] : 'others'}: ` +
+            bytesText(layers[rank][x]);
+        const time = hasTimes ? ` (${timeText(timeOf(sample.moment))})` : '';
+        return `Event ${sample.moment}${time}: ${bytesText(sample.held)} held, ` +
+            `${bytesText(sample.reserved.high)} reserved, ${bytesText(sample.requested.high)} requested${layer}`;
+    }
+
+    function pixelAt(event) {
+        return Math.min(Math.max(Math.floor(event.offsetX - LEFT), 0), drawn.width - 1);
+    }
+
+    let pressed = -1; /* the pixel at which a drag began */
+
+    function release(event) {
+        const a = Math.min(pressed, pixelAt(event)), b = Math.max(pressed, pixelAt(event));
+        if (pressed >= 0 && b - a > 4)
+            show(momentAt(a / drawn.width), momentAt(b / drawn.width));
+        else if (pressed >= 0)
+            onMoment(drawn.samples[b].moment);
+        pressed = -1;
+    }
+
+    function press(event) {
+        const step = Math.max((to - from) / drawn.width, 1);
+        const actions = {'ArrowLeft': () => onMoment(chosen - step), 'ArrowRight': () => onMoment(chosen + step),
+                         '+': () => zoom(0.5, middle()), '-': () => zoom(2, middle()), '0': () => show(0, LAST)};
+        if (!actions[event.key] || event.ctrlKey || event.metaKey)
+            return;
+        event.preventDefault();
+        actions[event.key]();
+    }
+
+    canvas.addEventListener('pointerdown', event => pressed = pixelAt(event));
+    canvas.addEventListener('pointerup', release);
+    canvas.addEventListener('pointermove', event =>
+        find('hovered').textContent = describe(pixelAt(event), event.offsetY));
+    canvas.addEventListener('wheel', event => {
+        event.preventDefault();
+        zoom(event.deltaY < 0 ? 0.8 : 1.25, momentAt(pixelAt(event) / drawn.width));
+    }, {passive: false});
+    canvas.addEventListener('keydown', press);
+    find('zoom-in').addEventListener('click', () => zoom(0.5, middle()));
+    find('zoom-out').addEventListener('click', () => zoom(2, middle()));
+    find('zoom-all').addEventListener('click', () => show(0, LAST));
+    find('by-time').disabled = !hasTimes;
+    find('by-time').addEventListener('change', draw);
+
+    function choose(moment) {
+        chosen = moment;
+        const sample = {held: sums.held.high, reserved: sums.reserved.high};
+        const at = Math.min(Math.floor(moment / EVERY), sample.held.length - 1);
+        if (document.activeElement === canvas)
+            find('hovered').textContent = `Event ${moment}: ${bytesText(sample.held[at])} held, ` +
+                `${bytesText(sample.reserved[at])} reserved`;
+        draw();
+    }
+
+    return {draw, choose};
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+/*
+ * course.js - reads the tables of the page (data.h), which have the course of the replay. A moment
+ * is a number of events; a range lives at the moments from its begin up to, and without, its end.
+ */
+'use strict';
+const course = (() => {
+    const find = id => document.getElementById(id);
+    const data = find('explorer').dataset;
+    const LAST = Number(data.events), PEAK = Number(data.peak);
+
+    /* ---- the tables ---------------------------------------------------------------------- */
+
+    /* Reads decimal numbers, `width` of them in a row, into one array for each column. */
+    function readColumns(name, width) {
+        const text = find('data-' + name).textContent;
+        let rows = 0;
+        for (let i = text.indexOf('\n'); i >= 0; i = text.indexOf('\n', i + 1))
+            rows++;
+        const columns = Array.from({length: width}, () => new Float64Array(rows));
+        let value = 0, at = 0;
+        for (let i = 0; i < text.length; i++) {
+            const c = text.charCodeAt(i) - 48;
+            if (c >= 0) {
+                value = value * 10 + c;
+                continue;
+            }
+            columns[at % width][Math.floor(at / width)] = value;
+            at++;
+            value = 0;
+        }
+        return columns;
+    }
+
+    const names = find('data-names').textContent.split('\n').slice(0, -1);
+    const [pageNumber, pageDedicated, pageElastic] = readColumns('pages', 3);
+    const [changeMoment, changePage, changeBytes] = readColumns('changes', 3);
+    const [begin, end, page, offset, size, requested, name] = readColumns('ranges', 7);
+    const [refusedMoment, refusedSize, refusedName] = readColumns('refusals', 3);
+    const [frames] = readColumns('frames', 1);
+    const [timeMoment, timeNs] = readColumns('times', 2);
+    const COUNT = begin.length;
+
+    /* Begins are written as differences, ends as lifetimes. */
+    for (let i = 0, before = 0; i < COUNT; i++) {
+        begin[i] += before;
+        end[i] = end[i] ? begin[i] + end[i] : Infinity;
+        before = begin[i];
+    }
+
+    const livesAt = (i, moment) => begin[i] <= moment && moment < end[i];
+    const nameOf = i => names[i] || '(unnamed)';
+
+    /* The part of a name up to a separator. Its ranges have one colour. */
+    const partOf = text => /^[./:]*[^./:]*/.exec(text)[0] || '(unnamed)';
+
+    /* ---- text ---------------------------------------------------------------------------- */
+
+    function bytesText(bytes) {
+        const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+        let unit = 0;
+        while (bytes >= 1024 && unit + 1 < units.length) {
+            bytes /= 1024;
+            unit++;
+        }
+        return `${unit ? String(Number(bytes.toFixed(2))) : bytes} ${units[unit]}`;
+    }
+
+    function timeText(ns) {
+        const units = [[3600e9, 'h'], [60e9, 'min'], [1e9, 's'], [1e6, 'ms'], [1e3, '\u00b5s'], [1, 'ns']];
+        const [size, unit] = units.find(([least]) => ns >= least) || [1, 'ns'];
+        return `${Number((ns / size).toFixed(2))} ${unit}`;
+    }
+
+    const count = (number, what) => `${number.toLocaleString('en')} ${what}${number === 1 ? '' : 's'}`;
+
+    /* ---- colours ------------------------------------------------------------------------- */
+
+    /* Colours that colour-blind people tell apart: Okabe and Ito, "Color Universal Design", 2008.
+       The second seven names have them with stripes; the names after those are grey. */
+    const PALETTE = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#f0e442'];
+    const OTHERS = '#8c8c8c';
+    const ranks = new Map();
+
+    /* Ranks the parts of names by what they hold at the peak, then by what they ever requested. */
+    function rankParts() {
+        const held = new Map();
+        for (let i = 0; i < COUNT; i++) {
+            const part = partOf(names[name[i]]);
+            const sums = held.get(part) || [0, 0];
+            sums[0] += livesAt(i, PEAK) ? size[i] : 0;
+            sums[1] += size[i];
+            held.set(part, sums);
+        }
+        const sorted = [...held].sort((a, b) => b[1][0] - a[1][0] || b[1][1] - a[1][1]);
+        sorted.forEach(([part], rank) => ranks.set(part, rank));
+    }
+
+    /* A canvas to fill with, for a rank: plain or striped. */
+    function swatch(rank) {
+        const tile = document.createElement('canvas');
+        tile.width = tile.height = 8;
+        const c = tile.getContext('2d');
+        c.fillStyle = rank < 2 * PALETTE.length ? PALETTE[rank % PALETTE.length] : OTHERS;
+        c.fillRect(0, 0, 8, 8);
+        if (rank >= PALETTE.length && rank < 2 * PALETTE.length) {
+            c.strokeStyle = '#fff';
+            c.lineWidth = 2;
+            c.beginPath();
+            for (const x of [-8, 0, 8]) {
+                c.moveTo(x, 8);
+                c.lineTo(x + 8, 0);
+            }
+            c.stroke();
+        }
+        return tile;
+    }
+
+    const swatches = Array.from({length: 2 * PALETTE.length + 1}, (_, rank) => swatch(rank));
+
+    /* ---- what lives at a moment ---------------------------------------------------------- */
+
+    /* Pages with their bytes, and the ranges in them in the order of their offsets. */
+    function stateAt(moment) {
+        const bytes = new Map();
+        for (let i = 0; i < changeMoment.length && changeMoment[i] <= moment; i++)
+            bytes.set(changePage[i], changeBytes[i]);
+        const pages = new Map();
+        for (const [index, now] of bytes)
+            if (now)
+                pages.set(index, {index, bytes: now, held: 0, extent: now, ranges: []});
+        let held = 0, live = 0;
+        for (let i = 0; i < COUNT && begin[i] <= moment; i++) {
+            const place = moment < end[i] && pages.get(page[i]);
+            if (!place)
+                continue;
+            place.ranges.push(i);
+            place.held += size[i];
+            place.extent = Math.max(place.extent, offset[i] + size[i]);
+            held += size[i];
+            live++;
+        }
+        for (const place of pages.values())
+            place.ranges.sort((a, b) => offset[a] - offset[b]);
+        const sorted = [...pages.values()].sort((a, b) => pageNumber[a.index] - pageNumber[b.index]);
+        const reserved = sorted.reduce((sum, place) => sum + place.bytes, 0);
+        return {moment, pages: sorted, held, live, reserved};
+    }
+
+    /* ---- sums over time ------------------------------------------------------------------ */
+
+    /* The least and the most bytes of each column, which has EVERY moments. */
+    const EVERY = Number(data.column) || 1;
+
+    /* From the ranges: a column for each moment. */
+    function sumRanges(bytes) {
+        const sums = new Float64Array(LAST + 2);
+        for (let i = 0; i < COUNT; i++) {
+            sums[begin[i]] += bytes[i];
+            if (end[i] <= LAST)
+                sums[end[i]] -= bytes[i];
+        }
+        for (let i = 1; i <= LAST; i++)
+            sums[i] += sums[i - 1];
+        return {low: sums, high: sums};
+    }
+
+    /* Within a moment a page may come and go: the most is that of its changes one after another. */
+    function sumPages() {
+        const low = new Float64Array(LAST + 1), high = new Float64Array(LAST + 1);
+        const bytes = new Map();
+        for (let moment = 0, next = 0, now = 0; moment <= LAST; moment++) {
+            const first = next;
+            for (; next < changeMoment.length && changeMoment[next] === moment; next++) {
+                now += changeBytes[next] - (bytes.get(changePage[next]) || 0);
+                bytes.set(changePage[next], changeBytes[next]);
+                high[moment] = Math.max(high[moment], now);
+            }
+            low[moment] = now;
+            if (next === first)
+                high[moment] = now;
+        }
+        return {low, high};
+    }
+
+    function readSums() {
+        if (!Number(data.column))
+            return {requested: sumRanges(requested), held: sumRanges(size), reserved: sumPages()};
+        const columns = readColumns('columns', 6);
+        return {requested: {low: columns[0], high: columns[1]}, held: {low: columns[2], high: columns[3]},
+                reserved: {low: columns[4], high: columns[5]}};
+    }
+
+    /* ---- times --------------------------------------------------------------------------- */
+
+    /* The index of the last element that is not larger, at least 0. */
+    function indexOf(sorted, value) {
+        let low = 0, high = sorted.length;
+        while (low < high) {
+            const middle = (low + high) >> 1;
+            if (sorted[middle] <= value)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        return Math.max(low - 1, 0);
+    }
+
+    /* A value of `to` beside one of `from`, on a straight line between two points. */
+    function between(from, to, value) {
+        const i = Math.min(indexOf(from, value), from.length - 2);
+        if (i < 0)
+            return to.length ? to[0] : 0;
+        const share = from[i + 1] > from[i] ? (value - from[i]) / (from[i + 1] - from[i]) : 1;
+        return to[i] + Math.min(Math.max(share, 0), 1) * (to[i + 1] - to[i]);
+    }
+
+    const hasTimes = timeNs.length > 1 && timeNs[timeNs.length - 1] > timeNs[0];
+    const timeOf = moment => between(timeMoment, timeNs, moment);
+    const momentOf = ns => between(timeNs, timeMoment, ns);
+
+    rankParts();
+    const parts = [...ranks.keys()];
+    const rankOfName = names.map(text => ranks.get(partOf(text)));
+    return {LAST, PEAK, EVERY, COUNT, omitted: Number(data.omitted), names, nameOf, partOf, parts, rankOfName,
+            pageNumber, pageDedicated, pageElastic, begin, end, page, offset, size, requested, name,
+            refusedMoment, refusedSize, refusedName, frames, hasTimes, timeOf, momentOf,
+            livesAt, stateAt, sums: readSums(), swatches, PLAIN: PALETTE.length, bytesText, timeText, count};
+})();
