@@ -3,6 +3,7 @@
 #include "src/tool/html.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "src/base/json.h"
 #include "src/base/result.h"
@@ -106,6 +107,24 @@ static void write_events_table(qi_writer *w, const quire_replay_report *r)
     qi_write_text(w, "</table>\n");
 }
 
+/* The text of quire_memory_write_report: what the last refused request tried, and what is free. */
+static void write_refusal(qi_writer *w, const html_source *s)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = s->report->failures ? open_memstream(&text, &size) : NULL;
+    if (!file)
+        return;
+    const bool is_there = !quire_memory_write_report(s->setup->memory, write_to_file, file);
+    if (!fclose(file) && is_there) {
+        qi_write_text(
+            w, "<h2>The last refused request, and the memory at the end</h2>\n<pre class=\"x\">");
+        qi_write_escaped(w, text);
+        qi_write_text(w, "</pre>\n");
+    }
+    free(text);
+}
+
 /* ---- the page ----------------------------------------------------------------------------- */
 
 typedef struct html_page {
@@ -127,6 +146,7 @@ static quire_result write_page(void *subject, quire_sink sink, void *user)
     qi_write_text(&w, "</div>\n");
     if (!explorer_write(&w, s->course, &page->ranges))
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for the course of a replay");
+    write_refusal(&w, s);
     qi_write_text(&w, "</body></html>\n");
     return qi_writer_finish(&w);
 }

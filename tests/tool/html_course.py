@@ -154,6 +154,8 @@ def case_refused():
     rows = re.search(r'<pre hidden id="data-refusals">\n(.*?)</pre>', text, re.S)[1].split()
     if rows[:2] != ["2", "100000000"] or len(rows) != 3:
         yield f"refusals {rows}"
+    if "cannot allocate 'huge'" not in html.unescape(text):
+        yield "the page lacks the report of the refused request"
 
 
 def case_empty():

@@ -48,11 +48,24 @@ const course = (() => {
         before = begin[i];
     }
 
+    const isNamed = names.some(text => text);
+
+    /* Without names in the trace, ranges of one requested size have its text as their name. */
+    function nameBySize() {
+        const indices = new Map();
+        names.length = 0;
+        for (let i = 0; i < COUNT; i++) {
+            if (!indices.has(requested[i]))
+                indices.set(requested[i], names.push(bytesText(requested[i])) - 1);
+            name[i] = indices.get(requested[i]);
+        }
+    }
+
     const livesAt = (i, moment) => begin[i] <= moment && moment < end[i];
     const nameOf = i => names[i] || '(unnamed)';
 
     /* The part of a name up to a separator. Its ranges have one colour. */
-    const partOf = text => /^[./:]*[^./:]*/.exec(text)[0] || '(unnamed)';
+    const partOf = text => (isNamed ? /^[./:]*[^./:]*/.exec(text)[0] : text) || '(unnamed)';
 
     /* ---- text ---------------------------------------------------------------------------- */
 
@@ -219,10 +232,12 @@ const course = (() => {
     const timeOf = moment => between(timeMoment, timeNs, moment);
     const momentOf = ns => between(timeNs, timeMoment, ns);
 
+    if (!isNamed)
+        nameBySize();
     rankParts();
     const parts = [...ranks.keys()];
     const rankOfName = names.map(text => ranks.get(partOf(text)));
-    return {LAST, PEAK, EVERY, COUNT, omitted: Number(data.omitted), names, nameOf, partOf, parts, rankOfName,
+    return {LAST, PEAK, EVERY, COUNT, isNamed, omitted: Number(data.omitted), names, nameOf, partOf, parts, rankOfName,
             pageNumber, pageDedicated, pageElastic, begin, end, page, offset, size, requested, name,
             refusedMoment, refusedSize, refusedName, frames, hasTimes, timeOf, momentOf,
             livesAt, stateAt, sums: readSums(), swatches, PLAIN: PALETTE.length, bytesText, timeText, count};

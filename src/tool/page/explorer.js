@@ -293,6 +293,8 @@
 
     find('explorer').hidden = false;
     find('slider').max = find('moment').max = LAST;
+    if (!course.isNamed && COUNT)
+        find('unnamed').textContent = 'The trace has no names: each requested size has the place of one.';
     if (course.omitted)
         find('left-out').textContent = `${count(course.omitted, 'range')} that hold few bytes or live for few events ` +
             `are left out of pages and names.`;
