@@ -140,12 +140,12 @@ static quire_result write_page(void *subject, quire_sink sink, void *user)
     qi_writer_init(&w, sink, user);
     write_head(&w, s->setup);
     write_setup(&w, s);
-    qi_write_text(&w, "<div class=\"y\">\n");
+    if (!explorer_write(&w, s->course, &page->ranges))
+        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for the course of a replay");
+    qi_write_text(&w, "<h2>Report</h2>\n<div class=\"y\">\n");
     write_bytes_table(&w, s->report);
     write_events_table(&w, s->report);
     qi_write_text(&w, "</div>\n");
-    if (!explorer_write(&w, s->course, &page->ranges))
-        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for the course of a replay");
     write_refusal(&w, s);
     qi_write_text(&w, "</body></html>\n");
     return qi_writer_finish(&w);
