@@ -8,55 +8,8 @@ usage: html_course.py PATH_TO_QUIRE SOURCE_ROOT
 import html
 import re
 
-from tool_run import HEADER, TRACES, Figures, here, result, run, run_all, write
-
-WIDTHS = {"pages": 3, "changes": 3, "ranges": 7, "refusals": 3, "frames": 1, "times": 2, "columns": 6}
-
-
-class Course:
-    """The tables of a page. Begins and ends are moments: numbers of events that were replayed."""
-
-    def __init__(self, trace, *args):
-        self.values = result("replay", trace, "--html", "course.html", *args)
-        self.text = (here() / "course.html").read_text(encoding="utf-8")
-        self.names = [html.unescape(name) for name in self.table("names").split("\n")[:-1]]
-        tables = {name: [tuple(map(int, row.split(" "))) for row in self.table(name).splitlines()] for name in WIDTHS}
-        if any(len(row) != WIDTHS[name] for name, rows in tables.items() for row in rows):
-            raise ValueError("a row has another number of columns than its table")
-        self.pages, self.changes, ranges, self.refusals, self.frames, self.times, self.columns = tables.values()
-        self.ranges, before = [], 0
-        for begin, life, page, offset, size, requested, name in ranges:
-            before += begin
-            self.ranges.append((before, before + life if life else None, page, offset, size, requested,
-                                self.names[name]))
-        self.data = dict(re.findall(r'data-(\w+)="(\d+)"', self.text))
-
-    def table(self, name):
-        return re.search(rf'<pre hidden id="data-{name}">\n(.*?)</pre>', self.text, re.S)[1]
-
-    def requested(self):
-        """The requested bytes at each moment."""
-        events = int(self.data["events"])
-        steps = [0] * (events + 2)
-        for begin, end, _, _, _, requested, _ in self.ranges:
-            steps[begin] += requested
-            if end is not None:
-                steps[end] -= requested
-        sums, now = [], 0
-        for step in steps[:events + 1]:
-            now += step
-            sums.append(now)
-        return sums
-
-    def bytes_of_pages(self):
-        """The bytes of each page at each moment, as a function."""
-        def at(moment):
-            now = {}
-            for begin, page, size in self.changes:
-                if begin <= moment:
-                    now[page] = size
-            return {page: size for page, size in now.items() if size}
-        return at
+from html_tables import Course
+from tool_run import HEADER, TRACES, Figures, here, run, run_all, write
 
 
 def overlaps(course):
@@ -140,6 +93,9 @@ def case_names():
     course = Course(trace)
     if [one[6] for one in course.ranges] != ["", odd, ""]:
         yield f"the names are {[one[6] for one in course.ranges]}"
+    again = write("again.csv", HEADER + "".join(f"alloc,{i + 1},100,,0,0,{'abc'[i % 3]}\n" for i in range(30)))
+    if Course(again).names != ["a", "b", "c"]:
+        yield f"names that alternate are {Course(again).names}"
     if course.text.count("<script>") != 1:
         yield "a name begins a script"
 

@@ -8,6 +8,7 @@
 #include "src/tool/page/course.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "src/base/result.h"
 
@@ -105,10 +106,24 @@ static void end_page(course *c, uint32_t number)
 
 /* ---- names -------------------------------------------------------------------------------- */
 
+/* The key of a text in `by_text`: FNV-1a of 64 bits. It is positive. */
+static uint64_t key_of(const char *text)
+{
+    uint64_t key = UINT64_C(0xcbf29ce484222325);
+    for (const char *c = text; *c; c++)
+        key = (key ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+    return key ? key : 1;
+}
+
 /* The name of a label. Without memory it is the first one, and the course has failed. */
 static uint32_t name_of(course *c, const char *label)
 {
-    const uint32_t *known = qi_id_map_find(&c->by_label, (uintptr_t)label);
+    uint64_t key = key_of(label);
+    const uint32_t *known = qi_id_map_find(&c->by_text, key);
+    while (known && strcmp(c->names[*known], label)) { /* another text with this key */
+        key = key == UINT64_MAX ? 1 : key + 1;
+        known = qi_id_map_find(&c->by_text, key);
+    }
     if (known)
         return *known;
     const char **larger = grow(c, c->names, &c->name_room, c->name_count, sizeof *c->names);
@@ -116,7 +131,7 @@ static uint32_t name_of(course *c, const char *label)
         return 0;
     c->names = larger;
     c->names[c->name_count] = label;
-    if (!qi_id_map_add(&c->by_label, &c->host, (uintptr_t)label, (uint32_t)c->name_count)) {
+    if (!qi_id_map_add(&c->by_text, &c->host, key, (uint32_t)c->name_count)) {
         c->failed = true;
         return 0;
     }
@@ -230,7 +245,7 @@ void course_end(course *c)
 {
     if (!c->setup)
         return;
-    qi_id_map_finish(&c->by_label, &c->host);
+    qi_id_map_finish(&c->by_text, &c->host);
     free(c->ranges);
     free(c->pages);
     free(c->changes);

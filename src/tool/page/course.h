@@ -55,10 +55,10 @@ typedef struct course {
     uint64_t change_count, change_room;
     course_refusal *refusals;
     uint64_t refusal_count, refusal_room;
-    const char **names; /* of the trace, each once */
+    const char **names; /* labels of the trace, each text once */
     uint64_t name_count, name_room;
-    qi_host host;         /* of `by_label` */
-    qi_id_map by_label;   /* from the address of a label, which a trace has once, to its name */
+    qi_host host;         /* of `by_text` */
+    qi_id_map by_text;    /* from a key of a text, or a number after it, to its name */
     uint64_t *live;       /* index + 1 of the range with a number of the trace; 0: none */
     uint32_t *current;    /* index + 1 of the page that has a number now; 0: none */
     uint64_t number_room; /* of `current` */
