@@ -128,7 +128,7 @@ function makeChart(canvas, onMoment) {
                 c.lineTo(LEFT + x, toY(base[x]));
                 base[x] += layer[x];
             }
-            c.fillStyle = c.createPattern(swatches[rank], 'repeat');
+            c.fillStyle = swatches[rank];
             c.fill();
         });
     }

@@ -109,24 +109,25 @@ const course = (() => {
         sorted.forEach(([part], rank) => ranks.set(part, rank));
     }
 
-    /* A canvas to fill with, for a rank: plain or striped. */
+    /* What to fill with, for a rank: a colour, or a pattern with stripes, which takes longer to draw. */
     function swatch(rank) {
+        const color = rank < 2 * PALETTE.length ? PALETTE[rank % PALETTE.length] : OTHERS;
+        if (rank < PALETTE.length || color === OTHERS)
+            return color;
         const tile = document.createElement('canvas');
         tile.width = tile.height = 8;
         const c = tile.getContext('2d');
-        c.fillStyle = rank < 2 * PALETTE.length ? PALETTE[rank % PALETTE.length] : OTHERS;
+        c.fillStyle = color;
         c.fillRect(0, 0, 8, 8);
-        if (rank >= PALETTE.length && rank < 2 * PALETTE.length) {
-            c.strokeStyle = '#fff';
-            c.lineWidth = 2;
-            c.beginPath();
-            for (const x of [-8, 0, 8]) {
-                c.moveTo(x, 8);
-                c.lineTo(x + 8, 0);
-            }
-            c.stroke();
+        c.strokeStyle = '#fff';
+        c.lineWidth = 2;
+        c.beginPath();
+        for (const x of [-8, 0, 8]) {
+            c.moveTo(x, 8);
+            c.lineTo(x + 8, 0);
         }
-        return tile;
+        c.stroke();
+        return c.createPattern(tile, 'repeat');
     }
 
     const swatches = Array.from({length: 2 * PALETTE.length + 1}, (_, rank) => swatch(rank));

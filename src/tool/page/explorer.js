@@ -30,7 +30,7 @@
         const x = LEFT + offset[i] / place.extent * width;
         const wide = Math.max(size[i] / place.extent * width, 1);
         c.globalAlpha = isWanted(i) ? 1 : 0.15;
-        c.fillStyle = c.createPattern(swatches[Math.min(course.rankOfName[name[i]], swatches.length - 1)], 'repeat');
+        c.fillStyle = swatches[Math.min(course.rankOfName[name[i]], swatches.length - 1)];
         c.fillRect(x, top, wide > 2 ? wide - 0.5 : wide, BAR);
         c.globalAlpha = 1;
         if (i === selected) {
@@ -236,7 +236,7 @@
             const item = document.createElement('li'), image = document.createElement('canvas');
             image.width = image.height = 12;
             const c = image.getContext('2d'), rank = shown.indexOf(part);
-            c.fillStyle = c.createPattern(swatches[rank < 0 ? swatches.length - 1 : rank], 'repeat');
+            c.fillStyle = swatches[rank < 0 ? swatches.length - 1 : rank];
             c.fillRect(0, 0, 12, 12);
             item.append(image, part);
             find('legend').append(item);
