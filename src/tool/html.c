@@ -11,17 +11,17 @@
 
 /* ---- head -------------------------------------------------------------------------------- */
 
-static void write_head(qi_writer *w, const replay_setup *p)
+void begin_html(qi_writer *w, const char *title)
 {
     qi_write_text(w, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
                      "<meta name=\"viewport\" content=\"width=device-width\">"
                      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
                      "style-src 'unsafe-inline'; script-src 'unsafe-inline'\"><title>");
-    qi_write_escaped(w, p->path);
+    qi_write_escaped(w, title);
     qi_write_text(w, "</title>\n<style>\n");
     explorer_write_style(w);
     qi_write_text(w, "</style></head><body>\n<h1>");
-    qi_write_escaped(w, p->path);
+    qi_write_escaped(w, title);
     qi_write_text(w, "</h1>\n");
 }
 
@@ -127,20 +127,17 @@ static void write_refusal(qi_writer *w, const html_source *s)
 
 /* ---- the page ----------------------------------------------------------------------------- */
 
-typedef struct html_page {
-    const html_source *source;
-    page_selection ranges;
-} html_page;
-
-static quire_result write_page(void *subject, quire_sink sink, void *user)
+quire_result write_html(void *source, quire_sink sink, void *user)
 {
-    const html_page *page = subject;
-    const html_source *s = page->source;
+    const html_source *s = source;
+    page_selection ranges;
+    if (!page_select(&ranges, s->course, PAGE_MOST_RANGES))
+        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for the ranges of a page");
     qi_writer w;
     qi_writer_init(&w, sink, user);
-    write_head(&w, s->setup);
+    begin_html(&w, s->setup->path);
     write_setup(&w, s);
-    if (!explorer_write(&w, s->course, &page->ranges))
+    if (!explorer_write(&w, s->course, &ranges))
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for the course of a replay");
     qi_write_text(&w, "<h2>Report</h2>\n<div class=\"y\">\n");
     write_bytes_table(&w, s->report);
@@ -149,13 +146,4 @@ static quire_result write_page(void *subject, quire_sink sink, void *user)
     write_refusal(&w, s);
     qi_write_text(&w, "</body></html>\n");
     return qi_writer_finish(&w);
-}
-
-bool write_html(output *file, const html_source *source)
-{
-    html_page page = {.source = source};
-    if (page_select(&page.ranges, source->course, PAGE_MOST_RANGES))
-        return write_output(file, write_page, &page);
-    print_problem("quire: no host memory for the ranges of a page");
-    return false;
 }

@@ -168,8 +168,8 @@ static int play(replay_run *r)
         print_text(r, info.page_size);
     if (r->svg.path && !write_output(&r->svg, write_svg, r->setup.memory))
         code = EXIT_FAILED;
-    const html_source page = {&r->course, &r->setup, &info, &r->report};
-    if (r->html.path && (!course_stop(&r->course) || !write_html(&r->html, &page)))
+    html_source page = {&r->course, &r->setup, &info, &r->report};
+    if (r->html.path && (!course_stop(&r->course) || !write_output(&r->html, write_html, &page)))
         code = EXIT_FAILED;
     return code;
 }

@@ -5,10 +5,11 @@ usage: compare.py PATH_TO_QUIRE SOURCE_ROOT
 """
 
 import collections
+import html
 import re
 
 from tool_run import (
-    HEADER, NUMBER, REPLAY, SMALL, TEXT, TRACES, profile_with, refused, result, run, run_all, succeeds, usage,
+    HEADER, NUMBER, REPLAY, SMALL, TEXT, TRACES, here, profile_with, refused, result, run, run_all, succeeds, usage,
     without_times, write,
 )
 
@@ -215,6 +216,37 @@ def case_refusals():
         if not re.search(r"[1-9]\d*,", done.out.split('"failures":')[1 if side == "a" else 2][:3]):
             yield f"no failure of {side}: {done.out}"
     yield from refused(["compare", a, b, "--preset", "jemalloc"], 2, "--preset takes vma, rmm or pytorch")
+
+
+def case_html():
+    """The page has the pages of both replays in frames, and the names that differ; it loads nothing."""
+    before, after = write("before.csv", BEFORE), write("<after>.csv", AFTER)
+    yield from succeeds(run("compare", before, after, "--html", "pair.html"))
+    text = (here() / "pair.html").read_text(encoding="utf-8")
+    pages = [html.unescape(page) for page in re.findall(r'<iframe title="[AB]" srcdoc="([^"]*)"></iframe>', text)]
+    for page, trace in zip(pages, (before, after)):
+        alone = run("replay", trace, "--html", "alone.html")
+        yield from succeeds(alone)
+        wanted = (here() / "alone.html").read_text(encoding="utf-8")
+        times = r"<td>(allocate|free), ns[^\n]*"
+        if re.sub(times, "", page) != re.sub(times, "", wanted):
+            yield f"the frame of {trace.name} differs from its page"
+    if len(pages) != 2:
+        yield f"{len(pages)} frames"
+    rows = re.findall(r"<tr><td>([^<]*)</td><td>([^<]*)</td><td>([^<]*)</td><td>([^<]*)</td></tr>",
+                      re.sub(r'srcdoc="[^"]*"', "", text))
+    if ("(unnamed)", "0 B", "4.00 KiB", "+4.00 KiB") not in rows:
+        yield f"names: {rows}"
+    if "\u2212" not in "".join(row[3] for row in rows):
+        yield f"no name has less in B: {rows}"
+    if any(word in text for word in ("http:", "https:", "src=", "<after>")):
+        yield "the page refers to another place, or has an unescaped name"
+    yield from refused(["compare", before, after, "--json", "--html", "-"], 2,
+                       "standard output takes one of --json and --html")
+    yield from refused(["compare", before, after, "--html", before], 2, "the traces and --html must be different files")
+    done = run("compare", before, after, "--html", "-")
+    if done.code or not done.out.startswith("<!doctype html>"):
+        yield f"--html -: {done.code}, {done.out[:60]}"
 
 
 run_all(globals())

@@ -8,10 +8,12 @@
 
 #include "src/base/result.h"
 #include "src/tool/compare/compare.h"
+#include "src/tool/html.h"
 
 typedef struct compare_run {
     comparison c;
     bool json, first_parts;
+    output html;
     const char *fail_above; /* option --fail-above */
     double percent;         /* its value */
 } compare_run;
@@ -60,18 +62,59 @@ static int open_both(const command *self, comparison *c)
     return open_replay(self, b);
 }
 
+/* Keeps the page in host memory, because the memory that it shows ends before the other replay.
+   Prints the error and returns false. */
+static bool draw_side(comparison *c, int side, const course *drawn)
+{
+    html_source source = {drawn, &c->setups[side], &c->memory, &c->reports[side]};
+    size_t size = 0;
+    FILE *file = open_memstream(&c->pages[side], &size);
+    const bool is_drawn = file && !write_html(&source, write_to_file, file);
+    if (file && !fclose(file) && is_drawn)
+        return true;
+    print_problem("quire: no host memory for a page");
+    return false;
+}
+
+typedef struct side_run {
+    progress bar;
+    course *course; /* NULL: no page is wanted */
+} side_run;
+
+static bool on_progress(void *user, uint64_t done, uint64_t total)
+{
+    side_run *s = user;
+    if (s->course)
+        s->course->event = done;
+    return (s->course && done % (total / 2000 + 1) && done < total) ||
+           show_progress(&s->bar, done, total);
+}
+
 /* The memory is destroyed, so that the pages that it keeps do not reduce what the next one gets.
    Returns EXIT_FAILED after the report if allocations failed, and -1 otherwise. */
-static int replay_side(replay_setup *p, progress *bar, quire_replay_report *report)
+static int replay_side(compare_run *r, int side)
 {
+    comparison *c = &r->c;
+    replay_setup *p = &c->setups[side];
+    course drawn = {.setup = NULL};
+    side_run run = {{.what = side == SIDE_A ? "replay of A" : "replay of B"},
+                    r->html.path ? &drawn : NULL};
     quire_replay_options options = {
-        .progress = show_progress,
-        .user = bar,
+        .keep = r->html.path,
+        .name = r->html.path,
+        .progress = on_progress,
+        .user = &run,
+        .progress_events = r->html.path ? 1 : 0,
         .time = &p->time,
     };
-    quire_result result = quire_trace_replay(p->trace, p->memory, &options, report);
-    end_progress(bar);
-    int code = result || report->failures ? fail_with_last_error() : -1;
+    if (r->html.path && !course_begin(&drawn, p))
+        return EXIT_FAILED;
+    quire_result result = quire_trace_replay(p->trace, p->memory, &options, &c->reports[side]);
+    end_progress(&run.bar);
+    int code = result || c->reports[side].failures ? fail_with_last_error() : -1;
+    if (r->html.path && (!course_stop(&drawn) || (!result && !draw_side(c, side, &drawn))))
+        code = EXIT_FAILED;
+    course_end(&drawn);
     quire_memory_destroy_all(&p->memory);
     return code;
 }
@@ -88,16 +131,17 @@ static int play(compare_run *r)
     if (!find_differences(traces, r->first_parts, &c->findings))
         return EXIT_FAILED;
     for (int i = 0; i < SIDE_COUNT; i++) {
-        progress bar = {.what = i == SIDE_A ? "replay of A" : "replay of B"};
-        if (replay_side(&c->setups[i], &bar, &c->reports[i]) < 0)
+        if (replay_side(r, i) < 0)
             continue;
         code = EXIT_FAILED;
         if (!c->reports[i].failures)
             return code;
     }
-    if (!r->json)
+    if (r->html.path && !write_output(&r->html, write_comparison_page, c))
+        code = EXIT_FAILED;
+    if (!r->json && !is_standard(r->html.path))
         print_comparison(c);
-    else if (write_comparison(c))
+    else if (r->json && write_comparison(c))
         code = fail_with_last_error();
     return check_peak(r, code);
 }
@@ -107,6 +151,9 @@ static int play(compare_run *r)
 static int close_both(compare_run *r, int code)
 {
     release_findings(&r->c.findings);
+    close_output(&r->html);
+    for (int i = 0; i < SIDE_COUNT; i++)
+        free(r->c.pages[i]);
     for (int i = 0; i < SIDE_COUNT; i++)
         code = close_replay(&r->c.setups[i], code);
     return code;
@@ -124,6 +171,8 @@ int run_compare(const command *self, int argc, char **argv)
         {"fail-above", "PERCENT", "exit with 1 if B's peak is higher by more than that",
          OPTION_TEXT, &r.fail_above},
         DEVICE_OPTIONS(&a->choice),
+        {"html", "FILE", "write both courses as HTML (-: standard output)", OPTION_TEXT,
+         &r.html.path},
         {"json", NULL, "print one JSON object, with all names", OPTION_FLAG, &r.json},
     };
     size_t count = count_options(specs);
@@ -139,6 +188,12 @@ int run_compare(const command *self, int argc, char **argv)
     if (!parse_percent(&r))
         return bad_usage(self, "--fail-above takes a percentage, such as 5 or 0.5, not '%s'",
                          r.fail_above);
+    if (r.json && is_standard(r.html.path))
+        return bad_usage(self, "standard output takes one of --json and --html");
+    if (is_same_file(r.html.path, a->path) || is_same_file(r.html.path, b->path))
+        return bad_usage(self, "the traces and --html must be different files");
     code = open_both(self, &r.c);
+    if (code < 0 && !open_output(&r.html))
+        code = EXIT_FAILED;
     return close_both(&r, code < 0 ? play(&r) : code);
 }

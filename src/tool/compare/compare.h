@@ -65,10 +65,14 @@ typedef struct comparison {
     findings findings;
     quire_replay_report reports[SIDE_COUNT];
     quire_memory_info memory; /* before the first event */
-    uint64_t top;             /* names that the text lists; 0: all */
+    uint64_t top;             /* names that the text and the page list; 0: all */
+    char *pages[SIDE_COUNT];  /* of write_html; NULL: not wanted */
 } comparison;
 
 void print_comparison(const comparison *c);
 quire_result write_comparison(const comparison *c);
+
+/* Writes an HTML page with both pages side by side below the largest differences of names. */
+quire_result write_comparison_page(void *comparison, quire_sink sink, void *user);
 
 #endif
