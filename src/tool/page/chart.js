@@ -161,27 +161,23 @@ function makeChart(canvas, onMoment) {
         c.setLineDash([]);
     }
 
-    function prepare() {
-        const scale = window.devicePixelRatio || 1;
-        canvas.width = canvas.clientWidth * scale;
-        canvas.height = canvas.clientHeight * scale;
-        const c = canvas.getContext('2d');
+    /* A canvas of the size of the chart, to draw on in units of the page. */
+    function prepare(target) {
+        const scale = devicePixelRatio || 1;
+        target.width = canvas.clientWidth * scale;
+        target.height = canvas.clientHeight * scale;
+        const c = target.getContext('2d');
         c.scale(scale, scale);
         c.font = '12px sans-serif';
         c.textColor = getComputedStyle(canvas).color;
         return c;
     }
 
-    function draw() {
-        const width = plotWidth(), height = canvas.clientHeight - TOP - BOTTOM;
-        const window = `${from} ${to} ${width} ${byTime()}`;
-        if (!drawn || drawn.window !== window) {
-            const samples = samplesOf(width);
-            drawn = {window, width, height, samples, layers: layersOf(samples)};
-            drawn.most = samples.reduce((most, one) => Math.max(most, one.reserved.high, one.held), 1);
-        }
-        const c = prepare(), {samples, layers, most} = drawn;
-        const toY = bytes => TOP + height - bytes / most * height;
+    /* Everything but the chosen moment, which changes far more often. */
+    const still = document.createElement('canvas');
+
+    function drawStill({width, height, samples, layers, most}) {
+        const c = prepare(still), toY = bytes => TOP + height - bytes / most * height;
         drawLayers(c, samples, layers, toY);
         drawAxes(c, width, height, most);
         drawLine(c, samples, 'reserved', toY, []);
@@ -191,9 +187,27 @@ function makeChart(canvas, onMoment) {
         for (const moment of refusedMoment)
             drawMark(c, moment, width, height, '#d55e00', []);
         drawMark(c, PEAK, width, height, c.textColor, [6, 3]);
-        drawMark(c, chosen, width, height, c.textColor, []);
+    }
+
+    /* What a window of moments shows; `view` tells it from others. */
+    function measure(view) {
+        const width = plotWidth(), height = canvas.clientHeight - TOP - BOTTOM;
+        const samples = samplesOf(width), layers = layersOf(samples);
+        const most = samples.reduce((sum, one) => Math.max(sum, one.reserved.high, one.held), 1);
+        drawn = {view, width, height, samples, layers, most};
+        drawStill(drawn);
         canvas.setAttribute('aria-label', `Held, reserved and requested bytes from event ${Math.round(from)} to ` +
                             `${Math.round(to)}, at most ${bytesText(most)}`);
+    }
+
+    function draw() {
+        const view = [from, to, canvas.clientWidth, canvas.clientHeight, devicePixelRatio, byTime(),
+                      getComputedStyle(canvas).color].join(' ');
+        if (!drawn || drawn.view !== view)
+            measure(view);
+        const c = prepare(canvas);
+        c.drawImage(still, 0, 0, canvas.clientWidth, canvas.clientHeight);
+        drawMark(c, chosen, drawn.width, drawn.height, c.textColor, []);
     }
 
     /* ---- the window ------------------------------------------------------------------------ */

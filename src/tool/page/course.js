@@ -97,13 +97,15 @@ const course = (() => {
 
     /* Ranks the parts of names by what they hold at the peak, then by what they ever requested. */
     function rankParts() {
-        const held = new Map();
+        const held = new Map(), ofName = names.map(text => {
+            const part = partOf(text);
+            held.set(part, held.get(part) || [0, 0]);
+            return held.get(part);
+        });
         for (let i = 0; i < COUNT; i++) {
-            const part = partOf(names[name[i]]);
-            const sums = held.get(part) || [0, 0];
+            const sums = ofName[name[i]];
             sums[0] += livesAt(i, PEAK) ? size[i] : 0;
             sums[1] += size[i];
-            held.set(part, sums);
         }
         const sorted = [...held].sort((a, b) => b[1][0] - a[1][0] || b[1][1] - a[1][1]);
         sorted.forEach(([part], rank) => ranks.set(part, rank));
