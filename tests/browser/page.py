@@ -206,6 +206,11 @@ def case_search():
         if set(shown[:MOST_ROWS]) - set(found) or len(shown[:MOST_ROWS]) != min(len(found), MOST_ROWS):
             yield f"{table} has {shown}, not {found}"
     browser.evaluate("document.getElementById('find').select()")
+    event = next(begin for begin, _, _, _, _, _, name in course.ranges if name == before[0][1][0])
+    browser.type(f"#{event}")
+    if [row[0] for row in rows_of("all")] != [before[0][1][0]]:
+        yield f"#{event}: {rows_of('all')}"
+    browser.evaluate("document.getElementById('find').select()")
     browser.type("no name has this")
     if rows_of("now") or rows_of("all"):
         yield f"names that nothing has: {rows_of('now')}, {rows_of('all')}"

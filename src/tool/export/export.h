@@ -7,6 +7,7 @@
 #define QUIRE_SRC_TOOL_EXPORT_EXPORT_H
 
 #include "src/tool/replay_setup.h"
+#include "src/tool/stretches.h"
 
 /* ---- the events of a replay --------------------------------------------------------------- */
 
@@ -37,17 +38,11 @@ typedef struct export_sample {
     uint64_t pages;
 } export_sample;
 
-/* Bytes of a page that have memory, as offsets. */
-typedef struct export_stretch {
-    uint64_t begin, end;
-} export_stretch;
-
 /* A page that was reported. */
 typedef struct export_page {
     bool is_elastic;
     uint64_t address;
-    export_stretch *stretches; /* in order, apart; NULL: no page has this number */
-    uint64_t count, room;
+    stretches memory; /* empty: no page has this number */
 } export_page;
 
 /*

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * history.c - records the events of a memory during a replay (see export.h).
- *
- * An event of an elastic page has its bytes, not their places. The stretches that have memory come
- * from a walk over the page; what differs from those known before is what happened.
  */
 #include <stdlib.h>
 
@@ -59,75 +56,43 @@ static export_page *page_at(export_history *h, uint32_t number)
 
 /* ---- stretches ---------------------------------------------------------------------------- */
 
-static void add_stretch(export_history *h, export_page *page, uint64_t begin, uint64_t end)
-{
-    if (page->count && page->stretches[page->count - 1].end == begin) {
-        page->stretches[page->count - 1].end = end;
-        return;
-    }
-    export_stretch *larger =
-        grow(h, page->stretches, &page->room, page->count, sizeof *page->stretches);
-    if (!larger)
-        return;
-    page->stretches = larger;
-    page->stretches[page->count++] = (export_stretch){begin, end};
-}
-
-typedef struct page_walk {
-    export_history *history;
-    uint32_t number;
-    export_page *page;
-} page_walk;
-
-static bool add_item(void *user, const quire_item *item)
-{
-    page_walk *walk = user;
-    if (item->page == walk->number)
-        add_stretch(walk->history, walk->page, item->offset - item->left_padding,
-                    item->offset + item->size);
-    return item->page <= walk->number && !walk->history->failed;
-}
-
 /* Reads what a page has now; nothing if no live page has the number. */
 static export_page read_page(export_history *h, uint32_t number)
 {
     quire_page_info info;
     quire_memory_info memory;
     export_page page = {.address = 0};
-    page_walk walk = {h, number, &page};
     if (quire_page_get_info(h->setup->memory, number, &info) ||
         quire_memory_get_info(h->setup->memory, &memory))
         return page;
     page.is_elastic = memory.address_space && !info.dedicated;
     page.address = info.address;
-    if (!page.is_elastic)
-        add_stretch(h, &page, 0, info.size);
-    else if (quire_memory_walk(h->setup->memory, add_item, &walk))
-        h->failed = true;
+    h->failed = page.is_elastic ? !stretches_read(&page.memory, h->setup->memory, number)
+                                : !stretches_add(&page.memory, 0, info.size);
     return page;
 }
 
-/* Adds an event for all parts of the stretches of a page that `without` does not have. */
+typedef struct difference {
+    export_history *history;
+    const export_page *page;
+    export_event event;
+} difference;
+
+static void add_part(void *user, uint64_t begin, uint64_t end)
+{
+    difference *d = user;
+    d->event.address = d->page->address + begin;
+    d->event.size = end - begin;
+    add_event(d->history, &d->event);
+}
+
+/* Adds an event for all parts of the memory of a page that `without` does not have. */
 static void add_difference(export_history *h, uint32_t number, export_action action,
                            const export_page *of, const export_page *without)
 {
-    uint64_t first = 0;
-    export_event event = {
-        .action = action, .page = number, .is_elastic = of->is_elastic, .label = ""};
-    for (uint64_t i = 0; i < of->count; i++) {
-        uint64_t at = of->stretches[i].begin;
-        const uint64_t end = of->stretches[i].end;
-        while (first < without->count && without->stretches[first].end <= at)
-            first++;
-        for (uint64_t j = first; at < end; j++) {
-            const bool is_last = j >= without->count || without->stretches[j].begin >= end;
-            event.address = of->address + at;
-            event.size = (is_last ? end : without->stretches[j].begin) - at;
-            if (is_last || without->stretches[j].begin > at)
-                add_event(h, &event);
-            at = is_last ? end : without->stretches[j].end;
-        }
-    }
+    difference d = {
+        h, of, {.action = action, .page = number, .is_elastic = of->is_elastic, .label = ""}};
+    stretches_differ(&of->memory, &without->memory, add_part, &d);
 }
 
 /* Records what a page got and lost since it was last read. */
@@ -135,17 +100,18 @@ static void refresh(export_history *h, uint32_t number)
 {
     export_page *known = page_at(h, number), now = read_page(h, number);
     if (!known || h->failed) {
-        free(now.stretches);
+        free(now.memory.items);
         return;
     }
-    if (known->stretches)
+    if (known->memory.items)
         now.address = known->address; /* the number has meant one page since then */
-    else if (!now.address && now.stretches)
-        now.address = qi_viz_choose(&h->chosen, now.is_elastic ? h->address_space
-                                                               : now.stretches[now.count - 1].end);
+    else if (!now.address && now.memory.items)
+        now.address =
+            qi_viz_choose(&h->chosen, now.is_elastic ? h->address_space
+                                                     : now.memory.items[now.memory.count - 1].end);
     add_difference(h, number, EXPORT_UNMAP, known, &now);
     add_difference(h, number, EXPORT_MAP, &now, known);
-    free(known->stretches);
+    free(known->memory.items);
     *known = now;
 }
 
@@ -156,7 +122,7 @@ static void forget(export_history *h, uint32_t number)
     if (!page)
         return;
     add_difference(h, number, EXPORT_UNMAP, page, &none);
-    free(page->stretches);
+    free(page->memory.items);
     *page = none;
 }
 
@@ -164,8 +130,8 @@ static void forget(export_history *h, uint32_t number)
 
 static bool has_memory(const export_page *page, uint64_t begin, uint64_t end)
 {
-    for (uint64_t i = 0; i < page->count; i++)
-        if (page->stretches[i].begin <= begin && end <= page->stretches[i].end)
+    for (uint64_t i = 0; i < page->memory.count; i++)
+        if (page->memory.items[i].begin <= begin && end <= page->memory.items[i].end)
             return true;
     return false;
 }
@@ -294,7 +260,7 @@ bool history_stop(export_history *h)
 void history_end(export_history *h)
 {
     for (uint32_t i = 0; i < h->page_room; i++)
-        free(h->pages[i].stretches);
+        free(h->pages[i].memory.items);
     free(h->pages);
     free(h->events);
     free(h->samples);

@@ -228,6 +228,11 @@ function makeChart(canvas, onMoment) {
 
     /* ---- pointer and keys ------------------------------------------------------------------ */
 
+    /* The share of the reserved bytes that no range holds: what fragmentation and empty pages cost. */
+    function unused({held, reserved}) {
+        return `${(100 * (reserved.high ? Math.max(1 - held / reserved.high, 0) : 0)).toFixed(1)} %`;
+    }
+
     function describe(x, y) {
         const {samples, layers, most, height} = drawn, sample = samples[x];
         const bytes = (TOP + height - y) / height * most;
@@ -237,7 +242,8 @@ function makeChart(canvas, onMoment) {
             bytesText(layers[rank][x]);
         const time = hasTimes ? ` (${timeText(timeOf(sample.moment))})` : '';
         return `Event ${sample.moment}${time}: ${bytesText(sample.held)} held, ` +
-            `${bytesText(sample.reserved.high)} reserved, ${bytesText(sample.requested.high)} requested${layer}`;
+            `${bytesText(sample.reserved.high)} reserved, of which ${unused(sample)} is not held, ` +
+            `${bytesText(sample.requested.high)} requested${layer}`;
     }
 
     function pixelAt(event) {

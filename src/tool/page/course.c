@@ -45,6 +45,39 @@ static void add_change(course *c, uint32_t page, uint64_t bytes)
     c->changes[c->change_count++] = (course_change){moment_of(c), bytes, page};
 }
 
+typedef struct part_walk {
+    course *course;
+    uint32_t page;
+    bool has_memory;
+} part_walk;
+
+static void add_part(void *user, uint64_t begin, uint64_t end)
+{
+    const part_walk *walk = user;
+    course *c = walk->course;
+    course_part *larger = grow(c, c->parts, &c->part_room, c->part_count, sizeof *c->parts);
+    if (!larger)
+        return;
+    c->parts = larger;
+    c->parts[c->part_count++] =
+        (course_part){moment_of(c), begin, end, walk->page, walk->has_memory};
+}
+
+/* Adds what an elastic page got and lost since it was last read. */
+static void read_parts(course *c, uint32_t page)
+{
+    stretches now = {.count = 0};
+    part_walk lost = {c, page, false}, got = {c, page, true};
+    if (!c->pages[page].is_elastic)
+        return;
+    c->failed |=
+        !c->pages[page].is_gone && !stretches_read(&now, c->setup->memory, c->pages[page].number);
+    stretches_differ(&c->backed, &now, add_part, &lost);
+    stretches_differ(&now, &c->backed, add_part, &got);
+    free(c->backed.items);
+    c->backed = now;
+}
+
 static bool make_room_for_number(course *c, uint32_t number)
 {
     uint64_t before = c->number_room;
@@ -73,6 +106,7 @@ static void add_page(course *c, uint32_t number)
                       .is_elastic = c->setup->memory_choice.options.elastic && !info.dedicated};
     c->current[number] = (uint32_t)++c->page_count;
     add_change(c, (uint32_t)c->page_count - 1, info.size);
+    read_parts(c, (uint32_t)c->page_count - 1);
 }
 
 /* Sets `index` to the page that has a number now. Returns false if there is none, or no memory. */
@@ -91,8 +125,10 @@ static bool find_page(course *c, uint32_t number, uint32_t *index)
 static void resize_page(course *c, const quire_event *event)
 {
     uint32_t page;
-    if (find_page(c, event->page, &page))
-        add_change(c, page, event->size);
+    if (!find_page(c, event->page, &page))
+        return;
+    add_change(c, page, event->size);
+    read_parts(c, page);
 }
 
 static void end_page(course *c, uint32_t number)
@@ -101,6 +137,7 @@ static void end_page(course *c, uint32_t number)
         return;
     c->pages[c->current[number] - 1].is_gone = true;
     add_change(c, c->current[number] - 1, 0);
+    read_parts(c, c->current[number] - 1);
     c->current[number] = 0;
 }
 
@@ -249,6 +286,8 @@ void course_end(course *c)
     free(c->ranges);
     free(c->pages);
     free(c->changes);
+    free(c->parts);
+    free(c->backed.items);
     free(c->refusals);
     free(c->names);
     free(c->live);

@@ -10,6 +10,7 @@
 
 #include "src/base/id_map.h"
 #include "src/tool/replay_setup.h"
+#include "src/tool/stretches.h"
 
 /* A range lives at the moments from `begin` up to, and without, `end`. */
 typedef struct course_range {
@@ -37,6 +38,13 @@ typedef struct course_change {
     uint32_t page; /* index in `pages` */
 } course_change;
 
+/* From this moment on a part of an elastic page has memory, or no longer. */
+typedef struct course_part {
+    uint64_t moment, begin, end; /* offsets in the page, bytes */
+    uint32_t page;               /* index in `pages` */
+    bool has_memory;
+} course_part;
+
 typedef struct course_refusal {
     uint64_t event; /* the first is 1: the moment after it */
     uint64_t size;  /* bytes requested */
@@ -53,6 +61,9 @@ typedef struct course {
     uint64_t page_count, page_room;
     course_change *changes;
     uint64_t change_count, change_room;
+    course_part *parts; /* of the elastic page, of which a memory has one */
+    uint64_t part_count, part_room;
+    stretches backed; /* its memory now */
     course_refusal *refusals;
     uint64_t refusal_count, refusal_room;
     const char **names; /* labels of the trace, each text once */

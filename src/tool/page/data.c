@@ -76,6 +76,13 @@ static void write_pages(qi_writer *w, const course *c)
         qi_write_format(w, "%" PRIu64 " %" PRIu32 " %" PRIu64 "\n", c->changes[i].moment,
                         c->changes[i].page, c->changes[i].bytes);
     end_table(w);
+    begin_table(w, "parts");
+    for (uint64_t i = 0; i < c->part_count; i++) {
+        const course_part *part = &c->parts[i];
+        qi_write_format(w, "%" PRIu64 " %" PRIu32 " %" PRIu64 " %" PRIu64 " %d\n", part->moment,
+                        part->page, part->begin, part->end, part->has_memory);
+    }
+    end_table(w);
 }
 
 static void write_ranges(qi_writer *w, const course *c, const page_selection *s)

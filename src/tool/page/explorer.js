@@ -6,7 +6,8 @@
 'use strict';
 (() => {
     const find = id => document.getElementById(id);
-    const {LAST, PEAK, COUNT, names, nameOf, pageNumber, pageDedicated, pageElastic, begin, end, page, offset, size,
+    const {LAST, PEAK, COUNT, names, nameOf, pageNumber, pageDedicated, pageElastic, partPage, partBegin, partEnd,
+           partHasMemory, begin, end, page, offset, size,
            requested, name, refusedMoment, refusedSize, refusedName, livesAt, swatches, bytesText, count} = course;
 
     /* ---- the map ------------------------------------------------------------------------- */
@@ -16,7 +17,9 @@
     const MOST_PAGES = 500; /* a canvas has at most 32767 pixels */
     let state, selected = -1, wanted = '';
 
-    const isWanted = i => !wanted || nameOf(name[i]).toLowerCase().includes(wanted);
+    /* "#12" means the range that event 12 allocates; other text is a part of a name. */
+    const isName = text => !wanted || text.toLowerCase().includes(wanted);
+    const isWanted = i => wanted[0] === '#' ? begin[i] === Number(wanted.slice(1)) : isName(nameOf(name[i]));
 
     /* The pixels of a page: those of the largest one, or as wide as its share of it. */
     function widthOf(place, room) {
@@ -40,6 +43,28 @@
         }
     }
 
+    /* The bytes of a page that have memory. An elastic page lacks some. */
+    function drawMemory(c, place, top, width) {
+        c.fillStyle = c.freeColor;
+        if (!pageElastic[place.index]) {
+            c.fillRect(LEFT, top, width, BAR);
+            return;
+        }
+        for (let i = 0; i < state.parts; i++) {
+            const x = LEFT + partBegin[i] / place.extent * width;
+            const wide = (partEnd[i] - partBegin[i]) / place.extent * width;
+            if (partPage[i] !== place.index)
+                continue;
+            if (partHasMemory[i])
+                c.fillRect(x, top, wide, BAR);
+            else
+                c.clearRect(x, top, wide, BAR);
+        }
+        c.strokeStyle = c.freeColor;
+        c.lineWidth = 1;
+        c.strokeRect(LEFT + 0.5, top + 0.5, width - 1, BAR - 1);
+    }
+
     function drawPage(c, place, row, room) {
         const top = row * ROW, width = widthOf(place, room), index = place.index;
         const kind = pageDedicated[index] ? ' alone' : pageElastic[index] ? ' elastic' : '';
@@ -49,8 +74,7 @@
         c.textAlign = 'left';
         c.fillText(`${bytesText(place.bytes)}, ${Math.round(100 * place.held / place.bytes)} % held`,
                    LEFT + width + 8, top + BAR - 5);
-        c.fillStyle = c.freeColor;
-        c.fillRect(LEFT, top, width, BAR);
+        drawMemory(c, place, top, width);
         let drawn = -1; /* of ranges that are narrower than a pixel, one for each pixel is drawn */
         for (const i of place.ranges) {
             const pixel = Math.floor((offset[i] + size[i]) / place.extent * width);
@@ -211,7 +235,8 @@
         }
         const order = sortedBy === 'text' ? (a, b) => (a.text > b.text) - (a.text < b.text)
                                           : (a, b) => b[sortedBy] - a[sortedBy];
-        const found = totals.filter(sum => sum.ranges && (!wanted || sum.text.toLowerCase().includes(wanted)));
+        const only = wanted[0] === '#' && begin.indexOf(Number(wanted.slice(1)));
+        const found = totals.filter((sum, i) => sum.ranges && (only === false ? isName(sum.text) : i === name[only]));
         body.replaceChildren();
         for (const sum of found.sort(order).slice(0, MOST_ROWS))
             addRow(body, COLUMNS.map(({key, format}) => format ? format(sum[key]) : sum[key]),
