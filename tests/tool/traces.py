@@ -1,109 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Output of the tool for traces: the chart over time shows its peaks, times count from the first
+"""Output of the tool for traces: the page of a replay has its course, times count from the first
 event, and a file that is no trace is rejected without much memory.
 
 usage: traces.py PATH_TO_QUIRE SOURCE_ROOT
 """
 
+import collections
 import itertools
 import json
 import os
-import re
 import resource
 import statistics
 import struct
 
+from html_tables import Course
 from tool_run import HEADER, MIB, ROOT, TRACES, Figures, Skipped, here, result, run, run_all, without_times, write
 
-LEFT, WIDTH, TOP, HEIGHT = 90, 1000, 20, 320  # of the chart
 
-# ---- the chart ----------------------------------------------------------------------------------
-
-
-def lines_of(text):
-    return {name: [tuple(map(float, point.split(","))) for point in points.split()]
-            for name, points in re.findall(r'<polyline class="(\w)" points="([^"]*)"', text)}
-
-
-class Chart:
-    """Converts the lines of a chart back to events and bytes."""
-
-    def __init__(self, path, *args):
-        self.report = result("replay", path, "--html", "c.html", *args)
-        self.events, self.most = self.report["operations"], self.report["peak_reserved_bytes"]
-        self.lines = lines_of((here() / "c.html").read_text())
-        self.pixel = self.most / HEIGHT * 0.0051  # bytes that the rounding of a point hides
-
-    def levels(self, line, begin, end):
-        """Returns the bytes of a line between two events, half a column away from both."""
-        low, high = (LEFT + at / self.events * WIDTH for at in (begin, end))
-        return [(TOP + HEIGHT - y) / HEIGHT * self.most
-                for x, y in self.lines[line] if low + 0.5 <= x <= high - 0.5 or begin == end]
-
-    def shows(self, line, found, wanted, what):
-        if abs(found - wanted) > self.pixel:
-            yield f"line {line}: {what} is {found:.0f}, not {wanted}"
-
-
-def whole_course(chart, live):
-    """The chart shows the peaks of the report, from left to right, from start to end."""
-    events = chart.events
-    wanted = {"q": "peak_requested_bytes", "l": "peak_live_bytes", "r": "peak_reserved_bytes"}
-    for line, key in wanted.items():
-        points = chart.lines[line]
-        top = (TOP + HEIGHT - min(y for _, y in points)) / HEIGHT * chart.most
-        yield from chart.shows(line, top, chart.report[key], "the highest point")
-        if any(a[0] > b[0] for a, b in itertools.pairwise(points)):
-            yield f"line {line} goes back"
-        if points[0] != (LEFT, TOP + HEIGHT) or abs(points[-1][0] - LEFT - WIDTH) > 0.006:
-            yield f"line {line} goes from {points[0]} to {points[-1]}"
-        if not min(events, 500) <= len(points) <= 2003:
-            yield f"line {line} has {len(points)} points for {events} events"
-    at_end = (TOP + HEIGHT - chart.lines["q"][-1][1]) / HEIGHT * chart.most
-    yield from chart.shows("q", at_end, live[-1], "the end")
-
-
-def case_steps():
-    """Each of the three training steps shows the same peak at its place."""
-    path = TRACES / "transformer-training.csv"
-    figures = Figures(path)
-    live, frames = figures.course, figures.frame_events
-    for args in ((), ("--fit", "first"), ("--page-size", "8M")):
-        chart = Chart(path, *args)
-        yield from whole_course(chart, live)
-        for begin, end in zip([0, *frames], frames):
-            inner = chart.levels("q", begin, end)
-            step = live[begin:end + 1]
-            yield from chart.shows("q", max(inner), max(step), f"the peak of {begin} to {end}")
-            if begin:  # the first starts with no live bytes
-                yield from chart.shows("q", min(inner), min(step), f"the least of {begin} to {end}")
-    if len(frames) != 3 or len({max(live[b:e + 1]) for b, e in zip([0, *frames], frames)}) != 1:
-        yield f"frames {frames}: the trace is not what this test is about"
+# ---- the page -----------------------------------------------------------------------------------
 
 
 def case_shipped():
+    """After every event the page has the requested bytes of the trace; its peaks are those of the report."""
     for path in sorted(TRACES.glob("*.csv")):
-        yield from (f"{path.name}: {p}" for p in whole_course(Chart(path), Figures(path).course))
+        course = Course(path)
+        if course.requested() != Figures(path).course:
+            yield f"{path.name}: the requested bytes differ from those of the trace"
+        steps = collections.Counter()
+        for begin, end, _, _, size, _, _ in course.ranges:
+            steps[begin] += size
+            steps[end] -= size
+        held = itertools.accumulate(steps[moment] for moment in range(1, int(course.data["events"]) + 1))
+        reserved, pages = [0], {}
+        for _, page, size in course.changes:
+            reserved.append(reserved[-1] + size - pages.get(page, 0))
+            pages[page] = size
+        for name, sums in (("live", held), ("reserved", reserved)):
+            if max(sums) != course.values[f"peak_{name}_bytes"]:
+                yield f"{path.name}: the most {name} bytes are not {course.values[f'peak_{name}_bytes']}"
 
 
-def case_spikes():
-    """One event among thousands, up or down, is visible at every position."""
-    for events, at in ((10000, 1), (10000, 2503), (10000, 9999), (9999, 5001), (1000, 7), (999, 3),
-                       (1001, 1000), (5, 2)):
-        rows = [f"alloc,1,{MIB},,0,0,\n"]
-        for i in range(2, events + 1):
-            rows.append(f"use,1,,,{i},0,\n")
-        up, down = list(rows), list(rows)
-        up[at:at + 2] = [f"alloc,2,{3 * MIB},,{at},0,\n", f"free,2,,,{at},0,\n"]
-        down[at:at + 2] = [f"free,1,,,{at},0,\n", f"alloc,1,{MIB},,{at},0,\n"]
-        for rows, top, least in ((up, 4 * MIB, MIB), (down, MIB, 0)):
-            path = write("spike.csv", HEADER + "".join(rows))
-            chart = Chart(path, "--page-size", "4M")
-            yield from whole_course(chart, Figures(path).course)
-            inner = chart.levels("q", 0, 0)[1:]  # before the first event no bytes live
-            yield from chart.shows("q", max(inner), top, f"the spike at {at} of {events}")
-            if at > events / 500:
-                yield from chart.shows("q", min(inner), least, f"the dip at {at} of {events}")
+def case_steps():
+    """Each of the three training steps has the same peak at its place."""
+    path = TRACES / "transformer-training.csv"
+    figures = Figures(path)
+    live, frames = figures.course, figures.frame_events
+    for args in (("--fit", "first"), ("--page-size", "8M")):
+        if Course(path, *args).requested() != live:
+            yield f"{args}: the requested bytes differ from those of the trace"
+    if len(frames) != 3 or len({max(live[b:e + 1]) for b, e in zip([0, *frames], frames)}) != 1:
+        yield f"frames {frames}: the trace is not what this test is about"
 
 
 def replays(*options):
@@ -155,9 +101,11 @@ def case_late_start():
         one, other = (without_times(result(args[0], path, *args[1:]), "trace") for path in (early, late))
         if one != other:
             yield f"{args}: {one} {other}"
-    charts = [Chart(path).lines for path in (early, late)]
-    if charts[0] != charts[1]:
-        yield "the charts differ"
+    one, other = (Course(path) for path in (early, late))
+    if (one.ranges, one.changes, one.frames) != (other.ranges, other.changes, other.frames):
+        yield "the courses differ"
+    if one.times[:-1] != other.times[:-1]:  # the last frames have times of their own
+        yield "the times differ"
     for text, place in (("frame,,,,9,,\nframe,,,,8,,\n", "3:10"), ("frame,,,,9,x,\n", "2:12"),
                         ("frame,,,,9,1,x\n", "2:14"), ("frame,1,,,9,,\n", "2:7")):
         path = write("bad.csv", HEADER + text)
