@@ -63,17 +63,17 @@ def case_pages():
 
 
 def case_elastic():
-    """The parts of an elastic page that have memory are as many bytes as it has, and the ranges lie in them."""
+    """The stretches of an elastic page that have memory are as many bytes as it has, and the ranges lie in them."""
     trace = TRACES / "llm-serving.csv"
     course = Course(trace, "--elastic")
-    if Course(trace).parts:
-        yield "pages that are not elastic have parts"
-    chunk = math.gcd(*(number for part in course.parts for number in part[2:4]))
+    if Course(trace).stretches:
+        yield "pages that are not elastic have stretches"
+    chunk = math.gcd(*(number for part in course.stretches for number in part[2:4]))
     backed, bytes_at, by_moment = set(), {}, {}
-    for part in course.parts:
+    for part in course.stretches:
         by_moment.setdefault(part[0], []).append(part)
-    for moment, parts in by_moment.items():
-        for _, _, begin, end, has_memory in parts:
+    for moment, stretches in by_moment.items():
+        for _, _, begin, end, has_memory in stretches:
             chunks = set(range(begin // chunk, end // chunk))
             if chunks & backed if has_memory else chunks - backed:
                 yield f"moment {moment}: bytes {begin} to {end} get or lose memory twice"
@@ -83,9 +83,9 @@ def case_elastic():
             yield from (f"moment {moment}: {one} lacks memory" for one in course.at(moment).ranges
                         if not set(range(one[3] // chunk, (one[3] + one[4] - 1) // chunk + 1)) <= backed)
     changed = {moment: size for moment, _, size in course.changes}
-    yield from [f"{moment}: {size} bytes, and parts of {bytes_at.get(moment)}" for moment, size in changed.items()
+    yield from [f"{moment}: {size} bytes, and stretches of {bytes_at.get(moment)}" for moment, size in changed.items()
                 if bytes_at.get(moment) != size][:3]
-    if len(changed) < 100 or not any(not part[4] for part in course.parts):
+    if len(changed) < 100 or not any(not part[4] for part in course.stretches):
         yield f"{len(changed)} changes, none of which takes memory away"
 
 

@@ -45,35 +45,36 @@ static void add_change(course *c, uint32_t page, uint64_t bytes)
     c->changes[c->change_count++] = (course_change){moment_of(c), bytes, page};
 }
 
-typedef struct part_walk {
+typedef struct stretch_walk {
     course *course;
     uint32_t page;
     bool has_memory;
-} part_walk;
+} stretch_walk;
 
-static void add_part(void *user, uint64_t begin, uint64_t end)
+static void add_stretch(void *user, uint64_t begin, uint64_t end)
 {
-    const part_walk *walk = user;
+    const stretch_walk *walk = user;
     course *c = walk->course;
-    course_part *larger = grow(c, c->parts, &c->part_room, c->part_count, sizeof *c->parts);
+    course_stretch *larger =
+        grow(c, c->stretches, &c->stretch_room, c->stretch_count, sizeof *c->stretches);
     if (!larger)
         return;
-    c->parts = larger;
-    c->parts[c->part_count++] =
-        (course_part){moment_of(c), begin, end, walk->page, walk->has_memory};
+    c->stretches = larger;
+    c->stretches[c->stretch_count++] =
+        (course_stretch){moment_of(c), begin, end, walk->page, walk->has_memory};
 }
 
 /* Adds what an elastic page got and lost since it was last read. */
-static void read_parts(course *c, uint32_t page)
+static void read_stretches(course *c, uint32_t page)
 {
     stretches now = {.count = 0};
-    part_walk lost = {c, page, false}, got = {c, page, true};
+    stretch_walk lost = {c, page, false}, got = {c, page, true};
     if (!c->pages[page].is_elastic)
         return;
     c->failed |=
         !c->pages[page].is_gone && !stretches_read(&now, c->setup->memory, c->pages[page].number);
-    stretches_differ(&c->backed, &now, add_part, &lost);
-    stretches_differ(&now, &c->backed, add_part, &got);
+    stretches_differ(&c->backed, &now, add_stretch, &lost);
+    stretches_differ(&now, &c->backed, add_stretch, &got);
     free(c->backed.items);
     c->backed = now;
 }
@@ -106,7 +107,7 @@ static void add_page(course *c, uint32_t number)
                       .is_elastic = c->setup->memory_choice.options.elastic && !info.dedicated};
     c->current[number] = (uint32_t)++c->page_count;
     add_change(c, (uint32_t)c->page_count - 1, info.size);
-    read_parts(c, (uint32_t)c->page_count - 1);
+    read_stretches(c, (uint32_t)c->page_count - 1);
 }
 
 /* Sets `index` to the page that has a number now. Returns false if there is none, or no memory. */
@@ -128,7 +129,7 @@ static void resize_page(course *c, const quire_event *event)
     if (!find_page(c, event->page, &page))
         return;
     add_change(c, page, event->size);
-    read_parts(c, page);
+    read_stretches(c, page);
 }
 
 static void end_page(course *c, uint32_t number)
@@ -137,7 +138,7 @@ static void end_page(course *c, uint32_t number)
         return;
     c->pages[c->current[number] - 1].is_gone = true;
     add_change(c, c->current[number] - 1, 0);
-    read_parts(c, c->current[number] - 1);
+    read_stretches(c, c->current[number] - 1);
     c->current[number] = 0;
 }
 
@@ -286,7 +287,7 @@ void course_end(course *c)
     free(c->ranges);
     free(c->pages);
     free(c->changes);
-    free(c->parts);
+    free(c->stretches);
     free(c->backed.items);
     free(c->refusals);
     free(c->names);

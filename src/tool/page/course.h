@@ -39,11 +39,11 @@ typedef struct course_change {
 } course_change;
 
 /* From this moment on a part of an elastic page has memory, or no longer. */
-typedef struct course_part {
+typedef struct course_stretch {
     uint64_t moment, begin, end; /* offsets in the page, bytes */
     uint32_t page;               /* index in `pages` */
     bool has_memory;
-} course_part;
+} course_stretch;
 
 typedef struct course_refusal {
     uint64_t event; /* the first is 1: the moment after it */
@@ -61,8 +61,8 @@ typedef struct course {
     uint64_t page_count, page_room;
     course_change *changes;
     uint64_t change_count, change_room;
-    course_part *parts; /* of the elastic page, of which a memory has one */
-    uint64_t part_count, part_room;
+    course_stretch *stretches; /* of the elastic page, of which a memory has one */
+    uint64_t stretch_count, stretch_room;
     stretches backed; /* its memory now */
     course_refusal *refusals;
     uint64_t refusal_count, refusal_room;

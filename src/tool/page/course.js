@@ -35,7 +35,7 @@ const course = (() => {
     const names = find('data-names').textContent.split('\n').slice(0, -1);
     const [pageNumber, pageDedicated, pageElastic] = readColumns('pages', 3);
     const [changeMoment, changePage, changeBytes] = readColumns('changes', 3);
-    const [partMoment, partPage, partBegin, partEnd, partHasMemory] = readColumns('parts', 5);
+    const [stretchMoment, stretchPage, stretchBegin, stretchEnd, stretchHasMemory] = readColumns('stretches', 5);
     const [begin, end, page, offset, size, requested, name] = readColumns('ranges', 7);
     const [refusedMoment, refusedSize, refusedName] = readColumns('refusals', 3);
     const [frames] = readColumns('frames', 1);
@@ -146,11 +146,11 @@ const course = (() => {
         for (const [index, now] of bytes)
             if (now)
                 pages.set(index, {index, bytes: now, held: 0, extent: now, ranges: []});
-        let parts = 0; /* of elastic pages, so far; a page extends to the highest one */
-        for (; parts < partMoment.length && partMoment[parts] <= moment; parts++) {
-            const place = pages.get(partPage[parts]);
+        let stretches = 0; /* of elastic pages, so far; a page extends to the highest one */
+        for (; stretches < stretchMoment.length && stretchMoment[stretches] <= moment; stretches++) {
+            const place = pages.get(stretchPage[stretches]);
             if (place)
-                place.extent = Math.max(place.extent, partEnd[parts]);
+                place.extent = Math.max(place.extent, stretchEnd[stretches]);
         }
         let held = 0, live = 0;
         for (let i = 0; i < COUNT && begin[i] <= moment; i++) {
@@ -167,7 +167,7 @@ const course = (() => {
             place.ranges.sort((a, b) => offset[a] - offset[b]);
         const sorted = [...pages.values()].sort((a, b) => pageNumber[a.index] - pageNumber[b.index]);
         const reserved = sorted.reduce((sum, place) => sum + place.bytes, 0);
-        return {moment, pages: sorted, parts, held, live, reserved};
+        return {moment, pages: sorted, stretches, held, live, reserved};
     }
 
     /* ---- sums over time ------------------------------------------------------------------ */
@@ -248,7 +248,7 @@ const course = (() => {
     const parts = [...ranks.keys()];
     const rankOfName = names.map(text => ranks.get(partOf(text)));
     return {LAST, PEAK, EVERY, COUNT, isNamed, omitted: Number(data.omitted), names, nameOf, partOf, parts, rankOfName,
-            pageNumber, pageDedicated, pageElastic, partPage, partBegin, partEnd, partHasMemory, begin, end, page, offset, size, requested, name,
+            pageNumber, pageDedicated, pageElastic, stretchPage, stretchBegin, stretchEnd, stretchHasMemory, begin, end, page, offset, size, requested, name,
             refusedMoment, refusedSize, refusedName, frames, hasTimes, timeOf, momentOf,
             livesAt, stateAt, sums: readSums(), swatches, PLAIN: PALETTE.length, bytesText, timeText, count};
 })();

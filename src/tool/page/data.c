@@ -76,11 +76,11 @@ static void write_pages(qi_writer *w, const course *c)
         qi_write_format(w, "%" PRIu64 " %" PRIu32 " %" PRIu64 "\n", c->changes[i].moment,
                         c->changes[i].page, c->changes[i].bytes);
     end_table(w);
-    begin_table(w, "parts");
-    for (uint64_t i = 0; i < c->part_count; i++) {
-        const course_part *part = &c->parts[i];
-        qi_write_format(w, "%" PRIu64 " %" PRIu32 " %" PRIu64 " %" PRIu64 " %d\n", part->moment,
-                        part->page, part->begin, part->end, part->has_memory);
+    begin_table(w, "stretches");
+    for (uint64_t i = 0; i < c->stretch_count; i++) {
+        const course_stretch *s = &c->stretches[i];
+        qi_write_format(w, "%" PRIu64 " %" PRIu32 " %" PRIu64 " %" PRIu64 " %d\n", s->moment,
+                        s->page, s->begin, s->end, s->has_memory);
     }
     end_table(w);
 }

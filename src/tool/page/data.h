@@ -6,7 +6,7 @@
  *     names     a label, one in each line, in the order of their indices; "" has an empty line
  *     pages     number, 1 if dedicated, 1 if elastic
  *     changes   moment, page, bytes from then on
- *     parts     moment, page, begin, end, 1 if this part of an elastic page has memory then, or 0
+ *     stretches moment, page, begin, end, 1 if this part of an elastic page has memory then, or 0
  *     ranges    moment it begins, after that of the row before; moments it lives, 0: to the end;
  *               page; offset; size; requested bytes; name
  *     refusals  moment, bytes requested, name

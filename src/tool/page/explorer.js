@@ -6,8 +6,8 @@
 'use strict';
 (() => {
     const find = id => document.getElementById(id);
-    const {LAST, PEAK, COUNT, names, nameOf, pageNumber, pageDedicated, pageElastic, partPage, partBegin, partEnd,
-           partHasMemory, begin, end, page, offset, size,
+    const {LAST, PEAK, COUNT, names, nameOf, pageNumber, pageDedicated, pageElastic, stretchPage, stretchBegin, stretchEnd,
+           stretchHasMemory, begin, end, page, offset, size,
            requested, name, refusedMoment, refusedSize, refusedName, livesAt, swatches, bytesText, count} = course;
 
     /* ---- the map ------------------------------------------------------------------------- */
@@ -50,12 +50,12 @@
             c.fillRect(LEFT, top, width, BAR);
             return;
         }
-        for (let i = 0; i < state.parts; i++) {
-            const x = LEFT + partBegin[i] / place.extent * width;
-            const wide = (partEnd[i] - partBegin[i]) / place.extent * width;
-            if (partPage[i] !== place.index)
+        for (let i = 0; i < state.stretches; i++) {
+            const x = LEFT + stretchBegin[i] / place.extent * width;
+            const wide = (stretchEnd[i] - stretchBegin[i]) / place.extent * width;
+            if (stretchPage[i] !== place.index)
                 continue;
-            if (partHasMemory[i])
+            if (stretchHasMemory[i])
                 c.fillRect(x, top, wide, BAR);
             else
                 c.clearRect(x, top, wide, BAR);
