@@ -59,11 +59,10 @@ static int find_format(const char *word)
 static bool on_progress(void *user, uint64_t done, uint64_t total)
 {
     export_run *e = user;
-    const uint64_t step = total / 2000 + 1;
     if (done && FORMATS[e->form].sampled)
         history_sample(&e->history);
     e->history.now = done;
-    return (done % step && done < total) || show_progress(&e->bar, done, total);
+    return show_progress_of_each(&e->bar, done, total);
 }
 
 static int write_file(export_run *e, uint64_t count)

@@ -229,6 +229,11 @@ bool show_progress(void *user, uint64_t done, uint64_t total)
     return true;
 }
 
+bool show_progress_of_each(progress *bar, uint64_t done, uint64_t total)
+{
+    return (done % (total / 2000 + 1) && done < total) || show_progress(bar, done, total);
+}
+
 void end_progress(progress *bar)
 {
     if (bar->shown)

@@ -97,6 +97,9 @@ typedef struct progress {
  */
 bool show_progress(void *user, uint64_t done, uint64_t total);
 
+/* The same for a callback of each event, most of which draw nothing. */
+bool show_progress_of_each(progress *bar, uint64_t done, uint64_t total);
+
 /* Erases the bar. */
 void end_progress(progress *bar);
 

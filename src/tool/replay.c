@@ -9,8 +9,6 @@
 #include "src/tool/html.h"
 #include "src/tool/plan.h"
 
-enum { BAR_STEPS = 2000 };
-
 typedef struct replay_run {
     replay_setup setup;
     output svg, html;
@@ -128,9 +126,8 @@ static bool on_progress(void *user, uint64_t done, uint64_t total)
 {
     replay_run *r = user;
     r->course.event = done;
-    if (r->html.path && done % (total / BAR_STEPS + 1) && done < total)
-        return true;
-    return show_progress(&r->bar, done, total);
+    return r->html.path ? show_progress_of_each(&r->bar, done, total)
+                        : show_progress(&r->bar, done, total);
 }
 
 static quire_result write_svg(void *memory, quire_sink sink, void *user)

@@ -2,7 +2,7 @@
 /* stretches.c - see stretches.h. */
 #include "src/tool/stretches.h"
 
-#include <stdlib.h>
+#include "src/tool/array.h"
 
 bool stretches_add(stretches *s, uint64_t begin, uint64_t end)
 {
@@ -10,14 +10,10 @@ bool stretches_add(stretches *s, uint64_t begin, uint64_t end)
         s->items[s->count - 1].end = end;
         return true;
     }
-    if (s->count == s->room) {
-        const uint64_t room = s->room ? 2 * s->room : 16;
-        stretch *larger = realloc(s->items, room * sizeof *larger);
-        if (!larger)
-            return false;
-        s->items = larger;
-        s->room = room;
-    }
+    stretch *larger = grow_array(s->items, &s->room, s->count, sizeof *larger);
+    if (!larger)
+        return false;
+    s->items = larger;
     s->items[s->count++] = (stretch){begin, end};
     return true;
 }

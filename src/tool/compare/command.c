@@ -84,10 +84,10 @@ typedef struct side_run {
 static bool on_progress(void *user, uint64_t done, uint64_t total)
 {
     side_run *s = user;
-    if (s->course)
-        s->course->event = done;
-    return (s->course && done % (total / 2000 + 1) && done < total) ||
-           show_progress(&s->bar, done, total);
+    if (!s->course)
+        return show_progress(&s->bar, done, total);
+    s->course->event = done;
+    return show_progress_of_each(&s->bar, done, total);
 }
 
 /* The memory is destroyed, so that the pages that it keeps do not reduce what the next one gets.

@@ -6,21 +6,16 @@
 
 #include "src/base/result.h"
 #include "src/render/memory_viz.h"
+#include "src/tool/array.h"
 #include "src/tool/export/export.h"
 
 /* ---- growing arrays ----------------------------------------------------------------------- */
 
-/* Doubles an array so that index `at` exists. Returns NULL, and the array stays, without memory. */
+/* As grow_array. Without memory the history has failed. */
 static void *grow(export_history *h, void *array, uint64_t *room, uint64_t at, size_t size)
 {
-    uint64_t more = *room ? *room : 16;
-    while (more <= at)
-        more *= 2;
-    void *larger = more == *room ? array : realloc(array, more * size);
-    if (larger)
-        *room = more;
-    else
-        h->failed = true;
+    void *larger = grow_array(array, room, at, size);
+    h->failed |= !larger;
     return larger;
 }
 

@@ -6,7 +6,6 @@
 function makeChart(canvas, onMoment) {
     const {LAST, PEAK, EVERY, COUNT, begin, end, size, name, rankOfName, sums, swatches, parts, frames,
            refusedMoment, hasTimes, timeOf, momentOf, bytesText, timeText} = course;
-    const find = id => document.getElementById(id);
     const LAYERS = Math.min(parts.length, swatches.length);
     const LEFT = 84, RIGHT = 16, TOP = 14, BOTTOM = 48, LINES = 4;
     const LEAST_SPAN = 4; /* moments of the smallest window */
@@ -66,17 +65,7 @@ function makeChart(canvas, onMoment) {
     }
 
     /* The first pixel whose moment is not below another; the number of pixels if there is none. */
-    function pixelOf(moments, moment) {
-        let low = 0, high = moments.length;
-        while (low < high) {
-            const middle = (low + high) >> 1;
-            if (moments[middle] < moment)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        return low;
-    }
+    const pixelOf = (moments, moment) => countBefore(moments, one => one < moment);
 
     /* Held bytes of each layer at the moment of each pixel. */
     function layersOf(samples) {
@@ -288,11 +277,11 @@ function makeChart(canvas, onMoment) {
 
     function choose(moment) {
         chosen = moment;
-        const sample = {held: sums.held.high, reserved: sums.reserved.high};
-        const at = Math.min(Math.floor(moment / EVERY), sample.held.length - 1);
+        const held = sums.held.high, reserved = sums.reserved.high;
+        const at = Math.min(Math.floor(moment / EVERY), held.length - 1);
         if (document.activeElement === canvas)
-            find('hovered').textContent = `Event ${moment}: ${bytesText(sample.held[at])} held, ` +
-                `${bytesText(sample.reserved[at])} reserved`;
+            find('hovered').textContent = `Event ${moment}: ${bytesText(held[at])} held, ` +
+                `${bytesText(reserved[at])} reserved`;
         draw();
     }
 

@@ -11,19 +11,13 @@
 #include <string.h>
 
 #include "src/base/result.h"
+#include "src/tool/array.h"
 
-/* Doubles an array so that one more element fits. Returns NULL, and the array stays, without
-   memory. */
-static void *grow(course *c, void *array, uint64_t *room, uint64_t count, size_t size)
+/* As grow_array. Without memory the course has failed. */
+static void *grow(course *c, void *array, uint64_t *room, uint64_t at, size_t size)
 {
-    if (count < *room)
-        return array;
-    uint64_t more = count < 16 ? 16 : count * 2;
-    void *larger = realloc(array, more * size);
-    if (larger)
-        *room = more;
-    else
-        c->failed = true;
+    void *larger = grow_array(array, room, at, size);
+    c->failed |= !larger;
     return larger;
 }
 

@@ -4,8 +4,22 @@
  * is a number of events; a range lives at the moments from its begin up to, and without, its end.
  */
 'use strict';
+const find = id => document.getElementById(id);
+
+/* How many elements at the start of a sorted array are before something. */
+function countBefore(sorted, isBefore) {
+    let low = 0, high = sorted.length;
+    while (low < high) {
+        const middle = (low + high) >> 1;
+        if (isBefore(sorted[middle]))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 const course = (() => {
-    const find = id => document.getElementById(id);
     const data = find('explorer').dataset;
     const LAST = Number(data.events), PEAK = Number(data.peak);
 
@@ -167,7 +181,8 @@ const course = (() => {
             place.ranges.sort((a, b) => offset[a] - offset[b]);
         const sorted = [...pages.values()].sort((a, b) => pageNumber[a.index] - pageNumber[b.index]);
         const reserved = sorted.reduce((sum, place) => sum + place.bytes, 0);
-        return {moment, pages: sorted, stretches, held, live, reserved};
+        const extent = sorted.reduce((most, place) => Math.max(most, place.extent), 0); /* of the largest page */
+        return {moment, pages: sorted, extent, stretches, held, live, reserved};
     }
 
     /* ---- sums over time ------------------------------------------------------------------ */
@@ -216,22 +231,10 @@ const course = (() => {
 
     /* ---- times --------------------------------------------------------------------------- */
 
-    /* The index of the last element that is not larger, at least 0. */
-    function indexOf(sorted, value) {
-        let low = 0, high = sorted.length;
-        while (low < high) {
-            const middle = (low + high) >> 1;
-            if (sorted[middle] <= value)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        return Math.max(low - 1, 0);
-    }
-
     /* A value of `to` beside one of `from`, on a straight line between two points. */
     function between(from, to, value) {
-        const i = Math.min(indexOf(from, value), from.length - 2);
+        const last = Math.max(countBefore(from, one => one <= value) - 1, 0); /* not larger */
+        const i = Math.min(last, from.length - 2);
         if (i < 0)
             return to.length ? to[0] : 0;
         const share = from[i + 1] > from[i] ? (value - from[i]) / (from[i + 1] - from[i]) : 1;
@@ -247,8 +250,8 @@ const course = (() => {
     rankParts();
     const parts = [...ranks.keys()];
     const rankOfName = names.map(text => ranks.get(partOf(text)));
-    return {LAST, PEAK, EVERY, COUNT, isNamed, omitted: Number(data.omitted), names, nameOf, partOf, parts, rankOfName,
-            pageNumber, pageDedicated, pageElastic, stretchPage, stretchBegin, stretchEnd, stretchHasMemory, begin, end, page, offset, size, requested, name,
-            refusedMoment, refusedSize, refusedName, frames, hasTimes, timeOf, momentOf,
-            livesAt, stateAt, sums: readSums(), swatches, PLAIN: PALETTE.length, bytesText, timeText, count};
+    return {LAST, PEAK, EVERY, COUNT, isNamed, omitted: Number(data.omitted), names, nameOf, parts, rankOfName,
+            pageNumber, pageDedicated, pageElastic, stretchPage, stretchBegin, stretchEnd, stretchHasMemory,
+            begin, end, page, offset, size, requested, name, refusedMoment, refusedSize, refusedName, frames,
+            hasTimes, timeOf, momentOf, livesAt, stateAt, sums: readSums(), swatches, bytesText, timeText, count};
 })();

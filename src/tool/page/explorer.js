@@ -5,10 +5,9 @@
  */
 'use strict';
 (() => {
-    const find = id => document.getElementById(id);
-    const {LAST, PEAK, COUNT, names, nameOf, pageNumber, pageDedicated, pageElastic, stretchPage, stretchBegin, stretchEnd,
-           stretchHasMemory, begin, end, page, offset, size,
-           requested, name, refusedMoment, refusedSize, refusedName, livesAt, swatches, bytesText, count} = course;
+    const {LAST, PEAK, COUNT, names, nameOf, pageNumber, pageDedicated, pageElastic, stretchPage, stretchBegin,
+           stretchEnd, stretchHasMemory, begin, end, page, offset, size, requested, name, refusedMoment,
+           refusedSize, refusedName, livesAt, swatches, bytesText, count} = course;
 
     /* ---- the map ------------------------------------------------------------------------- */
 
@@ -16,17 +15,15 @@
     const ROW = 30, BAR = 20, LEFT = 96, RIGHT = 150;
     const MOST_PAGES = 500; /* a canvas has at most 32767 pixels */
     let state, selected = -1, wanted = '';
+    let room = 0; /* pixels of the widest page, as last drawn */
 
     /* "#12" means the range that event 12 allocates; other text is a part of a name. */
     const isName = text => !wanted || text.toLowerCase().includes(wanted);
     const isWanted = i => wanted[0] === '#' ? begin[i] === Number(wanted.slice(1)) : isName(nameOf(name[i]));
 
     /* The pixels of a page: those of the largest one, or as wide as its share of it. */
-    function widthOf(place, room) {
-        if (find('same-width').checked)
-            return room;
-        const largest = state.pages.reduce((most, other) => Math.max(most, other.extent), 0);
-        return Math.max(place.extent / largest * room, 2);
+    function widthOf(place) {
+        return find('same-width').checked ? room : Math.max(place.extent / state.extent * room, 2);
     }
 
     function drawRange(c, place, i, top, width) {
@@ -65,8 +62,8 @@
         c.strokeRect(LEFT + 0.5, top + 0.5, width - 1, BAR - 1);
     }
 
-    function drawPage(c, place, row, room) {
-        const top = row * ROW, width = widthOf(place, room), index = place.index;
+    function drawPage(c, place, row) {
+        const top = row * ROW, width = widthOf(place), index = place.index;
         const kind = pageDedicated[index] ? ' alone' : pageElastic[index] ? ' elastic' : '';
         c.fillStyle = c.textColor;
         c.textAlign = 'right';
@@ -86,6 +83,7 @@
 
     function drawMap() {
         const scale = window.devicePixelRatio || 1, width = map.clientWidth;
+        room = Math.max(width - LEFT - RIGHT, 50);
         const pages = state.pages.slice(0, MOST_PAGES);
         const height = Math.max(pages.length, 1) * ROW;
         map.style.height = `${height}px`;
@@ -97,8 +95,7 @@
         c.freeColor = dark ? '#2c2e33' : '#e4e4e8';
         c.scale(scale, scale);
         c.font = '12px sans-serif';
-        const room = Math.max(width - LEFT - RIGHT, 50);
-        pages.forEach((place, row) => drawPage(c, place, row, room));
+        pages.forEach((place, row) => drawPage(c, place, row));
         map.setAttribute('aria-label', `${count(state.pages.length, 'page')} with ` +
                          `${count(state.live, 'range')} after event ${state.moment}`);
     }
@@ -109,7 +106,7 @@
         const place = state.pages[Math.floor(y / ROW)];
         if (!place || y % ROW > BAR)
             return -1;
-        const at = (x - LEFT) / widthOf(place, Math.max(map.clientWidth - LEFT - RIGHT, 50)) * place.extent;
+        const at = (x - LEFT) / widthOf(place) * place.extent;
         const hit = place.ranges.find(i => offset[i] <= at && at < offset[i] + size[i]);
         return hit === undefined ? -1 : hit;
     }
@@ -321,8 +318,8 @@
     if (!course.isNamed && COUNT)
         find('unnamed').textContent = 'The trace has no names: each requested size has the place of one.';
     if (course.omitted)
-        find('left-out').textContent = `${count(course.omitted, 'range')} that hold few bytes or live for few events ` +
-            `are left out of pages and names.`;
+        find('left-out').textContent = `${count(course.omitted, 'range')} that hold few bytes or live for few ` +
+            `events are left out of pages and names.`;
     showLegend();
     showRefused();
     showAll();

@@ -3,10 +3,11 @@
  * page_data.c - the tables of a page: which ranges of a large course are written, and the columns
  * that have the sums of all.
  */
-#include <string.h>
+#include <stdio.h>
 
 #include "src/base/result.h"
 #include "src/tool/page/data.h"
+#include "tests/support/gather.h"
 #include "tests/support/unit.h"
 
 enum { EVENTS = 6 };
@@ -33,24 +34,11 @@ static course all = {.setup = &setup,
                      .names = names,
                      .name_count = 2};
 
-static char text[4096];
-static size_t length;
-
-static bool gather(void *user, const char *part, size_t size)
-{
-    (void)user;
-    CHECK(length + size < sizeof text);
-    memcpy(text + length, part, size);
-    length += size;
-    text[length] = '\0';
-    return true;
-}
-
 static void write_most(uint64_t most)
 {
     qi_writer w;
     page_selection s;
-    length = 0;
+    gather_anew(0);
     qi_writer_init(&w, gather, NULL);
     CHECK(page_select(&s, &all, most));
     CHECK(page_write_data(&w, &all, &s));
@@ -61,7 +49,7 @@ static void check_table(const char *name, const char *rows)
 {
     char wanted[512];
     snprintf(wanted, sizeof wanted, "<pre hidden id=\"data-%s\">\n%s</pre>\n", name, rows);
-    CHECK_HAS(text, wanted);
+    CHECK_HAS(gathered.text, wanted);
 }
 
 UNIT(page_data, all_ranges_of_a_small_course_are_written_without_columns)
