@@ -49,24 +49,21 @@ static void write_names(qi_writer *w, const comparison *c)
         qi_write_text(w, "<p>Every name has the same bytes at both peaks.</p>\n");
 }
 
+static void write_sum(qi_writer *w, const char *what, uint64_t a, uint64_t b)
+{
+    qi_write_format(w, "<tr><td>%s</td>", what);
+    write_bytes_cell(w, a);
+    write_bytes_cell(w, b);
+    qi_write_text(w, "</tr>\n");
+}
+
 static void write_sums(qi_writer *w, const comparison *c)
 {
-    static const struct {
-        const char *what;
-        size_t offset;
-    } rows[] = {
-        {"peak requested", offsetof(quire_replay_report, peak_requested_bytes)},
-        {"peak held", offsetof(quire_replay_report, peak_live_bytes)},
-        {"peak reserved", offsetof(quire_replay_report, peak_reserved_bytes)},
-    };
+    const quire_replay_report *a = &c->reports[SIDE_A], *b = &c->reports[SIDE_B];
     qi_write_text(w, "<table><tr><th></th><th>A</th><th>B</th></tr>\n");
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        qi_write_format(w, "<tr><td>%s</td>", rows[i].what);
-        for (int side = 0; side < SIDE_COUNT; side++)
-            write_bytes_cell(w,
-                             *(const uint64_t *)((const char *)&c->reports[side] + rows[i].offset));
-        qi_write_text(w, "</tr>\n");
-    }
+    write_sum(w, "peak requested", a->peak_requested_bytes, b->peak_requested_bytes);
+    write_sum(w, "peak held", a->peak_live_bytes, b->peak_live_bytes);
+    write_sum(w, "peak reserved", a->peak_reserved_bytes, b->peak_reserved_bytes);
     qi_write_text(w, "</table>\n");
 }
 
