@@ -7,6 +7,7 @@
 #define QUIRE_SRC_TOOL_HTML_H
 
 #include "src/tool/page/course.h"
+#include "src/tool/replay_setup.h"
 
 /* What the page shows. `memory` describes the memory before its first allocation. */
 typedef struct html_source {

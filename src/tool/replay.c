@@ -7,6 +7,7 @@
 #include "src/base/json.h"
 #include "src/base/result.h"
 #include "src/tool/html.h"
+#include "src/tool/page/replay_course.h"
 #include "src/tool/plan.h"
 
 typedef struct replay_run {
@@ -16,7 +17,7 @@ typedef struct replay_run {
     bool plan;            /* option --plan */
     quire_plan_info best; /* with it: of a plan of the trace */
     progress bar;
-    course course;
+    replay_course course;
     quire_replay_report report;
 } replay_run;
 
@@ -165,8 +166,9 @@ static int play(replay_run *r)
         print_text(r, info.page_size);
     if (r->svg.path && !write_output(&r->svg, write_svg, r->setup.memory))
         code = EXIT_FAILED;
-    html_source page = {&r->course, &r->setup, &info, &r->report};
-    if (r->html.path && (!course_stop(&r->course) || !write_output(&r->html, write_html, &page)))
+    html_source page = {&r->course.course, &r->setup, &info, &r->report};
+    if (r->html.path &&
+        (!replay_course_stop(&r->course) || !write_output(&r->html, write_html, &page)))
         code = EXIT_FAILED;
     return code;
 }
@@ -197,11 +199,11 @@ int run_replay(const command *self, int argc, char **argv)
     code = open_replay(self, p);
     if (code < 0 && (!open_output(&r.svg) || !open_output(&r.html)))
         code = EXIT_FAILED;
-    if (code < 0 && r.html.path && !course_begin(&r.course, p))
+    if (code < 0 && r.html.path && !replay_course_begin(&r.course, p))
         code = EXIT_FAILED;
     if (code < 0)
         code = play(&r);
-    course_end(&r.course);
+    replay_course_end(&r.course);
     close_output(&r.svg);
     close_output(&r.html);
     return close_replay(p, code);

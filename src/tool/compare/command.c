@@ -9,6 +9,7 @@
 #include "src/base/result.h"
 #include "src/tool/compare/compare.h"
 #include "src/tool/html.h"
+#include "src/tool/page/replay_course.h"
 
 typedef struct compare_run {
     comparison c;
@@ -78,7 +79,7 @@ static bool draw_side(comparison *c, int side, const course *drawn)
 
 typedef struct side_run {
     progress bar;
-    course *course; /* NULL: no page is wanted */
+    replay_course *course; /* NULL: no page is wanted */
 } side_run;
 
 static bool on_progress(void *user, uint64_t done, uint64_t total)
@@ -96,7 +97,7 @@ static int replay_side(compare_run *r, int side)
 {
     comparison *c = &r->c;
     replay_setup *p = &c->setups[side];
-    course drawn = {.setup = NULL};
+    replay_course drawn = {.memory = NULL};
     side_run run = {{.what = side == SIDE_A ? "replay of A" : "replay of B"},
                     r->html.path ? &drawn : NULL};
     quire_replay_options options = {
@@ -107,14 +108,15 @@ static int replay_side(compare_run *r, int side)
         .progress_events = r->html.path ? 1 : 0,
         .time = &p->time,
     };
-    if (r->html.path && !course_begin(&drawn, p))
+    if (r->html.path && !replay_course_begin(&drawn, p))
         return EXIT_FAILED;
     quire_result result = quire_trace_replay(p->trace, p->memory, &options, &c->reports[side]);
     end_progress(&run.bar);
     int code = result || c->reports[side].failures ? fail_with_last_error() : -1;
-    if (r->html.path && (!course_stop(&drawn) || (!result && !draw_side(c, side, &drawn))))
+    if (r->html.path &&
+        (!replay_course_stop(&drawn) || (!result && !draw_side(c, side, &drawn.course))))
         code = EXIT_FAILED;
-    course_end(&drawn);
+    replay_course_end(&drawn);
     quire_memory_destroy_all(&p->memory);
     return code;
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
- * course.h - the course of a replay: every range with its place and its lifetime, the pages with
+ * course.h - the course of a memory: every range with its place and its lifetime, the pages with
  * their bytes over time, and what was refused. The page of quire replay --html shows it.
  *
- * A moment is a number of events that were replayed, from 0 to all of them.
+ * A moment is a number of events that have happened, from 0 to all of them. Moments never fall
+ * from one element of an array to the next.
  */
 #ifndef QUIRE_SRC_TOOL_PAGE_COURSE_H
 #define QUIRE_SRC_TOOL_PAGE_COURSE_H
 
+#include "quire/trace.h"
 #include "src/base/id_map.h"
-#include "src/tool/replay_setup.h"
-#include "src/tool/stretches.h"
 
 /* A range lives at the moments from `begin` up to, and without, `end`. */
 typedef struct course_range {
@@ -53,8 +53,10 @@ typedef struct course_refusal {
 
 /* Arrays grow; each has a count and the room that is allocated. */
 typedef struct course {
-    const replay_setup *setup;
-    uint64_t event; /* number of the event of the trace that is replayed, from 0 */
+    const quire_trace
+        *trace;    /* with the times and the frames of the events; NULL: there are none */
+    uint64_t last; /* the moment after the last event */
+    uint64_t peak; /* the moment that is shown first */
     course_range *ranges;
     uint64_t range_count, range_room;
     course_page *pages;
@@ -63,26 +65,29 @@ typedef struct course {
     uint64_t change_count, change_room;
     course_stretch *stretches; /* of the elastic page, of which a memory has one */
     uint64_t stretch_count, stretch_room;
-    stretches backed; /* its memory now */
     course_refusal *refusals;
     uint64_t refusal_count, refusal_room;
-    const char **names; /* labels of the trace, each text once */
+    const char **names; /* each text once; who adds them owns them */
     uint64_t name_count, name_room;
-    qi_host host;         /* of `by_text` */
-    qi_id_map by_text;    /* from a key of a text, or a number after it, to its name */
-    uint64_t *live;       /* index + 1 of the range with a number of the trace; 0: none */
-    uint32_t *current;    /* index + 1 of the page that has a number now; 0: none */
-    uint64_t number_room; /* of `current` */
-    bool failed;          /* host memory was exhausted */
+    qi_host host;      /* of `by_text` */
+    qi_id_map by_text; /* from a key of a text, or a number after it, to its name */
+    bool failed;       /* host memory was exhausted: what was to be added is lost */
 } course;
 
-/* Starts to record the memory of a set-up. Prints the error and returns false. */
-bool course_begin(course *c, const replay_setup *setup);
+/* Makes an empty course. */
+void course_begin(course *c);
 
-/* Stops to record. Prints an error and returns false if something was lost. */
-bool course_stop(course *c);
+/* Adds an element at the end of an array. Without host memory the course has failed. */
+void course_add_range(course *c, course_range range);
+void course_add_page(course *c, course_page page);
+void course_add_change(course *c, course_change change);
+void course_add_stretch(course *c, course_stretch stretch);
+void course_add_refusal(course *c, course_refusal refusal);
 
-/* Frees the course. A zeroed one is allowed. */
+/* The index of a text in `names`. Without host memory it is 0, and the course has failed. */
+uint32_t course_name(course *c, const char *text);
+
+/* Frees a course, or one that is zeroed. */
 void course_end(course *c);
 
 #endif

@@ -5,12 +5,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "src/base/result.h"
+
 /* ---- the choice of ranges ----------------------------------------------------------------- */
 
 /* What a range holds over its life, in bytes times moments. */
 static double weight_of(const course *c, const course_range *range)
 {
-    uint64_t end = range->end == COURSE_ALWAYS ? c->setup->info.event_count + 1 : range->end;
+    uint64_t end = range->end == COURSE_ALWAYS ? c->last + 1 : range->end;
     return (double)range->size * (double)(end - range->begin);
 }
 
@@ -115,15 +117,24 @@ static void write_refusals(qi_writer *w, const course *c)
 
 /* ---- frames and times --------------------------------------------------------------------- */
 
+/* Zeros if there is no trace. */
+static quire_trace_info info_of(const course *c)
+{
+    quire_trace_info info = {.event_count = 0};
+    if (c->trace)
+        qi_ignore(quire_trace_get_info(c->trace, &info));
+    return info;
+}
+
 static void write_frames(qi_writer *w, const course *c)
 {
-    const quire_trace_info *info = &c->setup->info;
-    const uint64_t every = info->frame_count / PAGE_MOST_FRAMES + 1;
+    const quire_trace_info info = info_of(c);
+    const uint64_t every = info.frame_count / PAGE_MOST_FRAMES + 1;
     uint64_t frames = 0;
     begin_table(w, "frames");
-    for (uint64_t i = 0; i < info->event_count && info->frame_count; i++) {
+    for (uint64_t i = 0; i < info.event_count && info.frame_count; i++) {
         quire_trace_event event;
-        if (quire_trace_get_event(c->setup->trace, i, &event) || event.op != QUIRE_TRACE_FRAME)
+        if (quire_trace_get_event(c->trace, i, &event) || event.op != QUIRE_TRACE_FRAME)
             continue;
         if (frames++ % every == 0)
             qi_write_format(w, "%" PRIu64 "\n", i + 1);
@@ -134,16 +145,16 @@ static void write_frames(qi_writer *w, const course *c)
 static void write_time(qi_writer *w, const course *c, uint64_t moment)
 {
     quire_trace_event event;
-    if (!quire_trace_get_event(c->setup->trace, moment - 1, &event))
+    if (!quire_trace_get_event(c->trace, moment - 1, &event))
         qi_write_format(w, "%" PRIu64 " %" PRIu64 "\n", moment, event.time_ns);
 }
 
 /* A trace without times has an empty table. */
 static void write_times(qi_writer *w, const course *c)
 {
-    const uint64_t last = c->setup->info.event_count, every = last / PAGE_MOST_TIMES + 1;
+    const uint64_t last = c->last, every = last / PAGE_MOST_TIMES + 1;
     begin_table(w, "times");
-    if (c->setup->info.end_ns) {
+    if (info_of(c).end_ns) {
         for (uint64_t moment = 1; moment < last; moment += every)
             write_time(w, c, moment);
         write_time(w, c, last);
@@ -226,12 +237,12 @@ static void write_columns(qi_writer *w, const sums *t, uint64_t count, uint64_t 
 
 uint64_t page_column(const course *c, const page_selection *s)
 {
-    return s->count == c->range_count ? 0 : c->setup->info.event_count / PAGE_MOST_COLUMNS + 1;
+    return s->count == c->range_count ? 0 : c->last / PAGE_MOST_COLUMNS + 1;
 }
 
 static bool write_column_table(qi_writer *w, const course *c, uint64_t every)
 {
-    const uint64_t count = c->setup->info.event_count + 1;
+    const uint64_t count = c->last + 1;
     uint64_t *all = calloc(4, count * sizeof *all);
     uint64_t *bytes = calloc(c->page_count + 1, sizeof *bytes);
     const bool is_there = all && bytes;

@@ -20,10 +20,9 @@ static void write_number(qi_writer *w, const char *name, uint64_t value)
 
 bool explorer_write(qi_writer *w, const course *c, const page_selection *s)
 {
-    const quire_trace_info *info = &c->setup->info;
     qi_write_text(w, "<section id=\"explorer\" hidden");
-    write_number(w, "events", info->event_count);
-    write_number(w, "peak", info->event_count ? info->peak_event + 1 : 0);
+    write_number(w, "events", c->last);
+    write_number(w, "peak", c->peak);
     write_number(w, "omitted", c->range_count - s->count);
     write_number(w, "column", page_column(c, s));
     qi_write_text(w, ">\n");

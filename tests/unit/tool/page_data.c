@@ -23,8 +23,7 @@ static course_range ranges[] = {
 static course_change changes[] = {{1, 64, 0}, {2, 128, 1}, {4, 0, 1}, {5, 256, 2}, {5, 0, 2}};
 static course_page pages[] = {{.number = 0}, {.number = 1, .is_dedicated = true}, {.number = 1}};
 static const char *names[] = {"", "a<b"};
-static replay_setup setup = {.info = {.event_count = EVENTS}};
-static course all = {.setup = &setup,
+static course all = {.last = EVENTS,
                      .ranges = ranges,
                      .range_count = 4,
                      .pages = pages,
