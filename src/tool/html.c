@@ -3,7 +3,6 @@
 #include "src/tool/html.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "src/base/json.h"
 #include "src/base/result.h"
@@ -107,22 +106,27 @@ static void write_events_table(qi_writer *w, const quire_replay_report *r)
     qi_write_text(w, "</table>\n");
 }
 
-/* The text of quire_memory_write_report: what the last refused request tried, and what is free. */
-static void write_refusal(qi_writer *w, const html_source *s)
+/* What the memory said about the first refused requests. */
+static void write_refusals(qi_writer *w, const course *c)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *file = s->report->failures ? open_memstream(&text, &size) : NULL;
-    if (!file)
-        return;
-    const bool is_there = !quire_memory_write_report(s->setup->memory, write_to_file, file);
-    if (!fclose(file) && is_there) {
-        qi_write_text(
-            w, "<h2>The last refused request, and the memory at the end</h2>\n<pre class=\"x\">");
-        qi_write_escaped(w, text);
-        qi_write_text(w, "</pre>\n");
+    uint64_t known = 0;
+    for (uint64_t i = 0; i < c->refusal_count; i++) {
+        const course_refusal *r = &c->refusals[i];
+        if (!r->report)
+            continue;
+        if (!known++)
+            qi_write_text(w, "<h2>Reports of refused requests</h2>\n");
+        qi_write_format(w, "<details%s><summary>Event %" PRIu64 ": %s", known == 1 ? " open" : "",
+                        r->event, qi_bytes(r->size).text);
+        qi_write_text(w, *c->names[r->name] ? " for " : "");
+        qi_write_escaped(w, c->names[r->name]);
+        qi_write_text(w, "</summary><pre class=\"x\">");
+        qi_write_escaped(w, r->report);
+        qi_write_text(w, "</pre></details>\n");
     }
-    free(text);
+    if (known && known < c->refusal_count)
+        qi_write_format(w, "<p>%" PRIu64 " later requests were refused too.</p>\n",
+                        c->refusal_count - known);
 }
 
 /* ---- the page ----------------------------------------------------------------------------- */
@@ -143,7 +147,7 @@ quire_result write_html(void *source, quire_sink sink, void *user)
     write_bytes_table(&w, s->report);
     write_events_table(&w, s->report);
     qi_write_text(&w, "</div>\n");
-    write_refusal(&w, s);
+    write_refusals(&w, s->course);
     qi_write_text(&w, "</body></html>\n");
     return qi_writer_finish(&w);
 }

@@ -126,9 +126,10 @@ static quire_result write_json(const replay_run *r, uint64_t page_size)
 static bool on_progress(void *user, uint64_t done, uint64_t total)
 {
     replay_run *r = user;
-    r->course.event = done;
-    return r->html.path ? show_progress_of_each(&r->bar, done, total)
-                        : show_progress(&r->bar, done, total);
+    if (!r->html.path)
+        return show_progress(&r->bar, done, total);
+    replay_course_step(&r->course, done);
+    return show_progress_of_each(&r->bar, done, total);
 }
 
 static quire_result write_svg(void *memory, quire_sink sink, void *user)

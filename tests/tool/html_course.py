@@ -7,6 +7,7 @@ usage: html_course.py PATH_TO_QUIRE SOURCE_ROOT
 
 import html
 import math
+import random
 import re
 
 from html_tables import Course
@@ -89,6 +90,27 @@ def case_elastic():
         yield f"{len(changed)} changes, none of which takes memory away"
 
 
+def case_free():
+    """What is free between ranges, and the largest free range, are those of the tables of pages and ranges."""
+    sizes = random.Random(4).choices(range(1, 40), k=400)
+    lives = "".join(f"alloc,{i + 1},{size * 4096},,0,0,\n" + (f"free,{i // 2 + 1},,,0,0,\n" if i % 2 else "")
+                    for i, size in enumerate(sizes))
+    course = Course(write("free.csv", HEADER + lives), "--page-size", "1M")
+    if [moment for moment, _, _ in course.free] != list(range(601)):
+        yield f"{len(course.free)} moments"
+    for moment, split, largest in course.free[1::7]:
+        state = course.at(moment)
+        gaps = [0]
+        for _, size, ranges in state.pages:
+            ends = [0, *(one[3] + one[4] for one in ranges)]
+            begins = [*(one[3] for one in ranges), size]
+            gaps += [begin - end for begin, end in zip(begins, ends)]
+        if (split, largest) != (state.split(), max(gaps)):
+            yield f"moment {moment}: {split} and {largest}, not {state.split()} and {max(gaps)}"
+    if len(Course(TRACES / "llm-serving.csv").free) > 2001:
+        yield "a long trace has more than 2000 moments"
+
+
 def case_frames():
     """Every frame of the trace is at its event; of more than 1000 every n-th."""
     trace = TRACES / "transformer-training.csv"
@@ -140,6 +162,16 @@ def case_refused():
         yield f"refusals {rows}"
     if "cannot allocate 'huge'" not in html.unescape(text):
         yield "the page lacks the report of the refused request"
+    huge = "".join(f"alloc,{i + 2},{100000000 + i},,0,0,huge {i}\nfree,{i + 2},,,0,0,\n" for i in range(22))
+    run("replay", write("refused.csv", HEADER + "alloc,1,1000,,0,0,small\n" + huge), "--limit", "2M", "--html",
+        "course.html")
+    text = html.unescape((here() / "course.html").read_text(encoding="utf-8"))
+    reports = re.findall(r"<summary>Event (\d+): .*? for (huge \d+)</summary>.*?cannot allocate '(huge \d+)'", text,
+                         re.S)
+    if reports != [(str(2 * i + 2), f"huge {i}", f"huge {i}") for i in range(20)]:
+        yield f"the page has the reports {reports}"
+    if "2 later requests were refused too" not in text:
+        yield "the page does not say how many reports it lacks"
 
 
 def case_empty():

@@ -6,7 +6,8 @@ import re
 
 from tool_run import here, result
 
-WIDTHS = {"pages": 3, "changes": 3, "stretches": 5, "ranges": 7, "refusals": 3, "frames": 1, "times": 2, "columns": 6}
+WIDTHS = {"pages": 3, "changes": 3, "stretches": 5, "ranges": 7, "refusals": 3, "free": 3, "frames": 1, "times": 2,
+          "columns": 6}
 
 
 class Course:
@@ -19,7 +20,7 @@ class Course:
         tables = {name: [tuple(map(int, row.split(" "))) for row in self.table(name).splitlines()] for name in WIDTHS}
         if any(len(row) != WIDTHS[name] for name, rows in tables.items() for row in rows):
             raise ValueError("a row has another number of columns than its table")
-        (self.pages, self.changes, self.stretches, ranges, self.refusals, self.frames, self.times,
+        (self.pages, self.changes, self.stretches, ranges, self.refusals, self.free, self.frames, self.times,
          self.columns) = tables.values()
         self.ranges, before = [], 0
         for begin, life, page, offset, size, requested, name in ranges:
@@ -74,6 +75,10 @@ class State:
         self.ranges = ranges
         self.held = sum(one[4] for one in ranges)
         self.reserved = sum(sizes.values())
+
+    def split(self):
+        """The free bytes of pages that also have ranges."""
+        return sum(size - sum(one[4] for one in ranges) for _, size, ranges in self.pages if ranges)
 
     def by_name(self):
         """The held bytes and the number of ranges of each name."""

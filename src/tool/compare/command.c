@@ -87,7 +87,7 @@ static bool on_progress(void *user, uint64_t done, uint64_t total)
     side_run *s = user;
     if (!s->course)
         return show_progress(&s->bar, done, total);
-    s->course->event = done;
+    replay_course_step(s->course, done);
     return show_progress_of_each(&s->bar, done, total);
 }
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * chart.js - the course as a chart: held bytes by the parts of names, one above the other, with
- * lines of reserved and requested bytes. It shows a window of moments, which zooming changes.
+ * lines of reserved and requested bytes, and below it the share of fragmentation. It shows a window
+ * of moments, which zooming changes.
  */
 function makeChart(canvas, onMoment) {
-    const {LAST, PEAK, EVERY, COUNT, begin, end, size, name, rankOfName, sums, swatches, parts, frames,
-           refusedMoment, hasTimes, timeOf, momentOf, bytesText, timeText} = course;
+    const {LAST, PEAK, EVERY, COUNT, begin, end, size, name, nameOf, rank, sums, swatches, parts, frames,
+           refusedMoment, hasFree, freeAt, hasTimes, timeOf, momentOf, bytesText, timeText} = course;
     const LAYERS = Math.min(parts.length, swatches.length);
-    const LEFT = 84, RIGHT = 16, TOP = 14, BOTTOM = 48, LINES = 4;
+    const LEFT = 84, RIGHT = 16, TOP = 14, AXIS = 48, LINES = 4;
+    const STRIP = hasFree ? 46 : 0; /* pixels of the share of fragmentation, below the axis */
     const LEAST_SPAN = 4; /* moments of the smallest window */
     let from = 0, to = Math.max(LAST, 1), chosen = 0; /* moments */
     let drawn = null; /* what the last drawing shows, for the pointer */
@@ -58,7 +60,8 @@ function makeChart(canvas, onMoment) {
         const firsts = columnsOf(width), samples = [];
         for (let x = 0; x < width; x++) {
             const held = extremes(sums.held, firsts, x);
-            samples.push({moment: held.where * EVERY, held: held.high, reserved: extremes(sums.reserved, firsts, x),
+            const moment = held.where * EVERY, free = freeAt(moment);
+            samples.push({moment, free, held: held.high, reserved: extremes(sums.reserved, firsts, x),
                           requested: extremes(sums.requested, firsts, x)});
         }
         return samples;
@@ -74,7 +77,7 @@ function makeChart(canvas, onMoment) {
         for (let i = 0; i < COUNT; i++) {
             if (begin[i] > moments[width - 1] || end[i] <= moments[0])
                 continue;
-            const layer = layers[Math.min(rankOfName[name[i]], LAYERS - 1)];
+            const layer = layers[rank[i]];
             layer[pixelOf(moments, begin[i])] += size[i];
             layer[end[i] === Infinity ? width : pixelOf(moments, end[i])] -= size[i];
         }
@@ -136,6 +139,23 @@ function makeChart(canvas, onMoment) {
         c.setLineDash([]);
     }
 
+    /* What fragmentation costs: the share of reserved bytes that is free in pages with ranges. */
+    const split = ({free, reserved}) => free && reserved.high ? Math.min(free.split / reserved.high, 1) : 0;
+
+    function drawStrip(c, samples, top) {
+        c.fillStyle = c.textColor;
+        c.textAlign = 'right';
+        c.fillText('100 %', LEFT - 8, top + 10);
+        c.fillText('0 %', LEFT - 8, top + STRIP);
+        c.textAlign = 'left';
+        c.fillText('fragmentation', LEFT + 8, top + 16);
+        c.globalAlpha = 0.12;
+        c.fillRect(LEFT, top, samples.length, STRIP);
+        c.globalAlpha = 0.6;
+        samples.forEach((sample, x) => c.fillRect(LEFT + x, top + STRIP, 1, -split(sample) * STRIP));
+        c.globalAlpha = 1;
+    }
+
     function drawMark(c, moment, width, height, color, dash) {
         const x = LEFT + shareOf(moment) * width;
         if (x < LEFT || x > LEFT + width)
@@ -176,11 +196,13 @@ function makeChart(canvas, onMoment) {
         for (const moment of refusedMoment)
             drawMark(c, moment, width, height, '#d55e00', []);
         drawMark(c, PEAK, width, height, c.textColor, [6, 3]);
+        if (STRIP)
+            drawStrip(c, samples, TOP + height + AXIS);
     }
 
     /* What a window of moments shows; `view` tells it from others. */
     function measure(view) {
-        const width = plotWidth(), height = canvas.clientHeight - TOP - BOTTOM;
+        const width = plotWidth(), height = canvas.clientHeight - TOP - AXIS - (STRIP ? STRIP + 6 : 0);
         const samples = samplesOf(width), layers = layersOf(samples);
         const most = samples.reduce((sum, one) => Math.max(sum, one.reserved.high, one.held), 1);
         drawn = {view, width, height, samples, layers, most};
@@ -218,21 +240,43 @@ function makeChart(canvas, onMoment) {
     /* ---- pointer and keys ------------------------------------------------------------------ */
 
     /* The share of the reserved bytes that no range holds: what fragmentation and empty pages cost. */
-    function unused({held, reserved}) {
-        return `${(100 * (reserved.high ? Math.max(1 - held / reserved.high, 0) : 0)).toFixed(1)} %`;
+    const unused = ({held, reserved}) => reserved.high ? Math.max(1 - held / reserved.high, 0) : 0;
+    const percent = share => `${(100 * share).toFixed(1)} %`;
+
+    /* The range of a layer at a height of it: the oldest ones are below. -1: it is left out. */
+    function rangeAt(layer, bytes, moment) {
+        for (let i = 0; i < COUNT && begin[i] <= moment; i++) {
+            if (rank[i] !== layer || moment >= end[i])
+                continue;
+            bytes -= size[i];
+            if (bytes < 0)
+                return i;
+        }
+        return -1;
+    }
+
+    /* The layer at a pixel, and the allocation in it. */
+    function describeLayer(x, bytes) {
+        let above = bytes, layer = 0;
+        while (layer < drawn.layers.length && above >= drawn.layers[layer][x])
+            above -= drawn.layers[layer++][x];
+        if (layer === drawn.layers.length)
+            return '';
+        const i = rangeAt(layer, above, drawn.samples[x].moment);
+        const one = i < 0 ? '' : `, here ${bytesText(size[i])} for ${nameOf(name[i])}, from event ${begin[i]} ` +
+            (end[i] === Infinity ? 'to the end' : `to ${end[i] - 1}`);
+        const part = layer < swatches.length - 1 ? parts[layer] : 'others';
+        return `; ${part}: ${bytesText(drawn.layers[layer][x])}${one}`;
     }
 
     function describe(x, y) {
-        const {samples, layers, most, height} = drawn, sample = samples[x];
-        const bytes = (TOP + height - y) / height * most;
-        let below = 0;
-        const rank = layers.findIndex(layer => (below += layer[x]) > bytes);
-        const layer = rank < 0 ? '' : `; ${rank < swatches.length - 1 ? parts[rank] : 'others'}: ` +
-            bytesText(layers[rank][x]);
+        const {samples, most, height} = drawn, sample = samples[x], {free} = sample;
         const time = hasTimes ? ` (${timeText(timeOf(sample.moment))})` : '';
-        return `Event ${sample.moment}${time}: ${bytesText(sample.held)} held, ` +
-            `${bytesText(sample.reserved.high)} reserved, of which ${unused(sample)} is not held, ` +
-            `${bytesText(sample.requested.high)} requested${layer}`;
+        const parted = free ? ` (${percent(split(sample))} between ranges; largest free range ` +
+            `${bytesText(free.largest)})` : '';
+        return `Event ${sample.moment}${time}: ${bytesText(sample.held)} held, ${bytesText(sample.reserved.high)} ` +
+            `reserved, of which ${percent(unused(sample))} is not held${parted}, ` +
+            `${bytesText(sample.requested.high)} requested${describeLayer(x, (TOP + height - y) / height * most)}`;
     }
 
     function pixelAt(event) {

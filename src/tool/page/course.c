@@ -65,6 +65,15 @@ void course_add_refusal(course *c, course_refusal refusal)
     c->refusals[c->refusal_count++] = refusal;
 }
 
+void course_add_free(course *c, course_free now)
+{
+    course_free *larger = grow(c, c->frees, &c->free_room, c->free_count, sizeof *c->frees);
+    if (!larger)
+        return;
+    c->frees = larger;
+    c->frees[c->free_count++] = now;
+}
+
 /* ---- names -------------------------------------------------------------------------------- */
 
 /* The key of a text in `by_text`: FNV-1a of 64 bits. It is positive. */
@@ -113,7 +122,10 @@ void course_end(course *c)
     free(c->pages);
     free(c->changes);
     free(c->stretches);
+    for (uint64_t i = 0; i < c->refusal_count; i++)
+        free(c->refusals[i].report);
     free(c->refusals);
+    free(c->frees);
     free(c->names);
     *c = (course){.trace = NULL};
 }

@@ -49,7 +49,15 @@ typedef struct course_refusal {
     uint64_t event; /* the first is 1: the moment after it */
     uint64_t size;  /* bytes requested */
     uint32_t name;  /* index in `names` */
+    char *report;   /* what the memory said about it; NULL: nothing is known. The course frees it */
 } course_refusal;
+
+/* What is free at a moment. */
+typedef struct course_free {
+    uint64_t moment;
+    uint64_t split;   /* bytes in pages that also have ranges */
+    uint64_t largest; /* bytes of the largest free range */
+} course_free;
 
 /* Arrays grow; each has a count and the room that is allocated. */
 typedef struct course {
@@ -67,6 +75,8 @@ typedef struct course {
     uint64_t stretch_count, stretch_room;
     course_refusal *refusals;
     uint64_t refusal_count, refusal_room;
+    course_free *frees; /* of some moments */
+    uint64_t free_count, free_room;
     const char **names; /* each text once; who adds them owns them */
     uint64_t name_count, name_room;
     qi_host host;      /* of `by_text` */
@@ -83,6 +93,7 @@ void course_add_page(course *c, course_page page);
 void course_add_change(course *c, course_change change);
 void course_add_stretch(course *c, course_stretch stretch);
 void course_add_refusal(course *c, course_refusal refusal);
+void course_add_free(course *c, course_free now);
 
 /* The index of a text in `names`. Without host memory it is 0, and the course has failed. */
 uint32_t course_name(course *c, const char *text);

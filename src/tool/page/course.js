@@ -52,6 +52,7 @@ const course = (() => {
     const [stretchMoment, stretchPage, stretchBegin, stretchEnd, stretchHasMemory] = readColumns('stretches', 5);
     const [begin, end, page, offset, size, requested, name] = readColumns('ranges', 7);
     const [refusedMoment, refusedSize, refusedName] = readColumns('refusals', 3);
+    const [freeMoment, freeSplit, freeLargest] = readColumns('free', 3);
     const [frames] = readColumns('frames', 1);
     const [timeMoment, timeNs] = readColumns('times', 2);
     const COUNT = begin.length;
@@ -79,9 +80,6 @@ const course = (() => {
     const livesAt = (i, moment) => begin[i] <= moment && moment < end[i];
     const nameOf = i => names[i] || '(unnamed)';
 
-    /* The part of a name up to a separator. Its ranges have one colour. */
-    const partOf = text => (isNamed ? /^[./:]*[^./:]*/.exec(text)[0] : text) || '(unnamed)';
-
     /* ---- text ---------------------------------------------------------------------------- */
 
     function bytesText(bytes) {
@@ -108,22 +106,39 @@ const course = (() => {
        The second seven names have them with stripes; the names after those are grey. */
     const PALETTE = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#f0e442'];
     const OTHERS = '#8c8c8c';
-    const ranks = new Map();
 
-    /* Ranks the parts of names by what they hold at the peak, then by what they ever requested. */
-    function rankParts() {
-        const held = new Map(), ofName = names.map(text => {
-            const part = partOf(text);
-            held.set(part, held.get(part) || [0, 0]);
-            return held.get(part);
+    /* Groups of ranges that have one colour: their texts, and the index of a range's group. */
+    function groupByName() {
+        const indices = new Map(), texts = [], ofName = names.map(text => {
+            const part = (isNamed ? /^[./:]*[^./:]*/.exec(text)[0] : text) || '(unnamed)'; /* up to a separator */
+            if (!indices.has(part))
+                indices.set(part, texts.push(part) - 1);
+            return indices.get(part);
         });
+        return {texts, of: i => ofName[name[i]]};
+    }
+
+    function groupBySize() {
+        const texts = Array.from({length: 64}, (_, power) => `from ${bytesText(2 ** power)}`);
+        return {texts, of: i => Math.floor(Math.log2(Math.max(size[i], 1)))};
+    }
+
+    /* Ranks groups by what they hold at the peak, then by what they ever held. `share` is that of
+       the groups with a colour of their own. */
+    function rankGroups({texts, of}) {
+        const held = new Float64Array(texts.length), ever = new Float64Array(texts.length);
         for (let i = 0; i < COUNT; i++) {
-            const sums = ofName[name[i]];
-            sums[0] += livesAt(i, PEAK) ? size[i] : 0;
-            sums[1] += size[i];
+            held[of(i)] += livesAt(i, PEAK) ? size[i] : 0;
+            ever[of(i)] += size[i];
         }
-        const sorted = [...held].sort((a, b) => b[1][0] - a[1][0] || b[1][1] - a[1][1]);
-        sorted.forEach(([part], rank) => ranks.set(part, rank));
+        const order = [...texts.keys()].filter(group => ever[group]);
+        order.sort((a, b) => held[b] - held[a] || ever[b] - ever[a]);
+        const sum = (groups, bytes) => groups.reduce((all, group) => all + bytes[group], 0);
+        const share = sum(order.slice(0, 2 * PALETTE.length), ever) / (sum(order, ever) || 1);
+        const ranks = new Uint32Array(texts.length);
+        order.forEach((group, rank) => ranks[group] = Math.min(rank, 2 * PALETTE.length));
+        const rank = Uint8Array.from({length: COUNT}, (_, i) => ranks[of(i)]);
+        return {parts: order.map(group => texts[group]), share, rank};
     }
 
     /* What to fill with, for a rank: a colour, or a pattern with stripes, which takes longer to draw. */
@@ -229,6 +244,12 @@ const course = (() => {
                 reserved: {low: columns[4], high: columns[5]}};
     }
 
+    /* What was free at the last look before a moment, or null. */
+    function freeAt(moment) {
+        const i = countBefore(freeMoment, one => one <= moment) - 1;
+        return i < 0 ? null : {split: freeSplit[i], largest: freeLargest[i]};
+    }
+
     /* ---- times --------------------------------------------------------------------------- */
 
     /* A value of `to` beside one of `from`, on a straight line between two points. */
@@ -247,11 +268,12 @@ const course = (() => {
 
     if (!isNamed)
         nameBySize();
-    rankParts();
-    const parts = [...ranks.keys()];
-    const rankOfName = names.map(text => ranks.get(partOf(text)));
-    return {LAST, PEAK, EVERY, COUNT, isNamed, omitted: Number(data.omitted), names, nameOf, parts, rankOfName,
+    const byName = rankGroups(groupByName());
+    const isBySize = byName.share < 0.5 || byName.parts.length === 1; /* names hardly repeat, or all are one */
+    const {parts, rank} = isBySize ? rankGroups(groupBySize()) : byName;
+    return {LAST, PEAK, EVERY, COUNT, isNamed, isBySize, omitted: Number(data.omitted), names, nameOf, parts, rank,
             pageNumber, pageDedicated, pageElastic, stretchPage, stretchBegin, stretchEnd, stretchHasMemory,
             begin, end, page, offset, size, requested, name, refusedMoment, refusedSize, refusedName, frames,
-            hasTimes, timeOf, momentOf, livesAt, stateAt, sums: readSums(), swatches, bytesText, timeText, count};
+            hasTimes, timeOf, momentOf, livesAt, stateAt, hasFree: freeMoment.length > 0, freeAt, sums: readSums(),
+            swatches, bytesText, timeText, count};
 })();

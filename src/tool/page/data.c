@@ -115,6 +115,15 @@ static void write_refusals(qi_writer *w, const course *c)
     end_table(w);
 }
 
+static void write_free(qi_writer *w, const course *c)
+{
+    begin_table(w, "free");
+    for (uint64_t i = 0; i < c->free_count; i++)
+        qi_write_format(w, "%" PRIu64 " %" PRIu64 " %" PRIu64 "\n", c->frees[i].moment,
+                        c->frees[i].split, c->frees[i].largest);
+    end_table(w);
+}
+
 /* ---- frames and times --------------------------------------------------------------------- */
 
 /* Zeros if there is no trace. */
@@ -266,6 +275,7 @@ bool page_write_data(qi_writer *w, const course *c, const page_selection *s)
     write_pages(w, c);
     write_ranges(w, c, s);
     write_refusals(w, c);
+    write_free(w, c);
     write_frames(w, c);
     write_times(w, c);
     begin_table(w, "columns");

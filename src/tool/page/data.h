@@ -12,6 +12,8 @@
  *     refusals  moment, bytes requested, name
  *     frames    moment at which a frame ends; of many frames every n-th
  *     times     moment, nanoseconds of the trace; of many events every n-th, and the last
+ *     free      moment, free bytes in pages that also have ranges, the largest free range; of many
+ *               events every n-th
  *     columns   only if ranges are left out: the least and the most requested bytes of some
  *               successive moments, then those of held and of reserved bytes
  *

@@ -30,7 +30,7 @@
         const x = LEFT + offset[i] / place.extent * width;
         const wide = Math.max(size[i] / place.extent * width, 1);
         c.globalAlpha = isWanted(i) ? 1 : 0.15;
-        c.fillStyle = swatches[Math.min(course.rankOfName[name[i]], swatches.length - 1)];
+        c.fillStyle = swatches[course.rank[i]];
         c.fillRect(x, top, wide > 2 ? wide - 0.5 : wide, BAR);
         c.globalAlpha = 1;
         if (i === selected) {
@@ -317,6 +317,8 @@
     find('slider').max = find('moment').max = LAST;
     if (!course.isNamed && COUNT)
         find('unnamed').textContent = 'The trace has no names: each requested size has the place of one.';
+    if (course.isBySize)
+        find('unnamed').textContent += ' Names do not tell ranges apart, so colours stand for sizes.';
     if (course.omitted)
         find('left-out').textContent = `${count(course.omitted, 'range')} that hold few bytes or live for few ` +
             `events are left out of pages and names.`;

@@ -11,6 +11,10 @@
 
 #include "src/base/result.h"
 #include "src/tool/array.h"
+#include "src/tool/page/data.h"
+
+/* Refusals with a report. Later ones are mostly alike. */
+enum { MOST_REPORTS = 20 };
 
 /* The moment at which what happens now is seen. */
 static uint64_t moment_of(const replay_course *r)
@@ -143,8 +147,31 @@ static void end_range(replay_course *r, const quire_trace_event *cause)
 
 static void add_refusal(replay_course *r, const quire_event *event, const quire_trace_event *cause)
 {
-    course_add_refusal(&r->course, (course_refusal){moment_of(r), event->size,
-                                                    course_name(&r->course, cause->label)});
+    course_add_refusal(&r->course, (course_refusal){.event = moment_of(r),
+                                                    .size = event->size,
+                                                    .name = course_name(&r->course, cause->label)});
+}
+
+/* The text of quire_memory_write_report: what the last refused request tried, and what is free.
+   NULL without host memory. */
+static char *report_of(quire_memory *memory)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&text, &size);
+    const bool is_whole = file && !quire_memory_write_report(memory, write_to_file, file);
+    if (file && !fclose(file) && is_whole)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static void add_free(replay_course *r)
+{
+    quire_memory_stats stats;
+    if (!quire_memory_get_stats(r->memory, &stats))
+        course_add_free(&r->course,
+                        (course_free){r->event, stats.fragmentation.split, stats.largest_free});
 }
 
 /* ---- events ------------------------------------------------------------------------------- */
@@ -176,6 +203,18 @@ static void on_event(void *user, quire_memory *memory, const quire_event *event)
 
 /* ---- the replay --------------------------------------------------------------------------- */
 
+/* After the calls for the event have returned: within a hook a memory cannot be asked. */
+void replay_course_step(replay_course *r, uint64_t done)
+{
+    r->event = done;
+    const uint64_t refusals = r->course.refusal_count;
+    course_refusal *last = refusals ? &r->course.refusals[refusals - 1] : NULL;
+    if (last && last->event == done && refusals <= MOST_REPORTS)
+        last->report = report_of(r->memory);
+    if (done % r->every == 0)
+        add_free(r);
+}
+
 /* Pages that exist before the first event have their bytes from moment 1 on. */
 static bool add_first_page(void *user, const quire_item *item)
 {
@@ -197,6 +236,7 @@ bool replay_course_begin(replay_course *r, const replay_setup *setup)
     r->course.trace = setup->trace;
     r->course.last = setup->info.event_count;
     r->course.peak = setup->info.event_count ? setup->info.peak_event + 1 : 0;
+    r->every = setup->info.event_count / PAGE_MOST_TIMES + 1;
     r->live = calloc(setup->info.peak_ranges + 1, sizeof *r->live);
     if (!r->live) {
         print_problem("quire: no host memory for the course of the replay");

@@ -10,6 +10,7 @@
 typedef struct replay_course {
     course course;
     uint64_t event;       /* number of the event of the trace that is replayed, from 0 */
+    uint64_t every;       /* moments between two looks at what is free */
     quire_memory *memory; /* of the set-up */
     bool is_elastic;
     stretches backed;     /* memory of the elastic page now */
@@ -20,6 +21,9 @@ typedef struct replay_course {
 
 /* Starts to record the memory of a set-up. Prints the error and returns false. */
 bool replay_course_begin(replay_course *r, const replay_setup *setup);
+
+/* Continues after `done` events of the trace. */
+void replay_course_step(replay_course *r, uint64_t done);
 
 /* Stops to record. Prints an error and returns false if something was lost. */
 bool replay_course_stop(replay_course *r);
