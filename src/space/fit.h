@@ -36,6 +36,14 @@ typedef struct qi_chunk_run {
     uint64_t offset, size; /* bytes in the region */
 } qi_chunk_run;
 
+/* What the stretches of a reserved window are. */
+typedef enum qi_piece {
+    QI_PIECE_HOLE = 0,
+    QI_PIECE_BACKED,
+    QI_PIECE_FRESH,  /* of a kept window: backed by a call that has not ended */
+    QI_PIECE_LEAVING /* of a kept window: backed until a point passes */
+} qi_piece;
+
 /* A run of free ranges and holes, of which one request takes a part. */
 typedef struct qi_window {
     uint32_t region;
@@ -65,8 +73,23 @@ typedef struct qi_fit_backing {
     quire_result (*reserve_window)(quire_space *space, qi_window *window);
     void (*open_window)(quire_space *space, const qi_window *window);
     void (*close_window)(quire_space *space, const qi_window *window);
-    /* The first hole of a reserved window above *run, {0} at first; false: there is none. */
-    bool (*next_hole)(const quire_space *space, const qi_window *window, qi_chunk_run *run);
+    /* The first piece of this kind in a reserved window above *run, {0} at first; false: there is
+       none. */
+    bool (*next_piece)(const quire_space *space, const qi_window *window, qi_piece piece,
+                       qi_chunk_run *run);
+    /* Finds the least hole with room for `size` bytes, whole chunks; returns false if there is
+       none. */
+    bool (*find_room)(const quire_space *space, uint64_t size, uint64_t alignment,
+                      qi_window *window);
+    /* A reserved window of whole chunks stays reserved: until it is closed, it is a live range for
+       the walk, with this user value, below UINT64_MAX. Its node stays. */
+    void (*keep_window)(quire_space *space, const qi_window *window, uint64_t user);
+    /* Finds the pieces of whole chunks in a kept window. Fails as reserve_window. */
+    quire_result (*part_of_window)(quire_space *space, const qi_window *window, uint64_t offset,
+                                   uint64_t size, qi_window *part);
+    /* The pieces of one kind in a part become pieces of another. Merges pieces that are alike:
+       other parts of the window are invalid then. */
+    void (*mark_pieces)(quire_space *space, const qi_window *part, qi_piece from, qi_piece to);
     /* Makes up to `max` whole free chunks in a row a hole. *taken has size 0 if none of the free
        ranges that were examined has a whole chunk: a few, or with `all` every one. Fails as
        reserve_window. */

@@ -240,9 +240,32 @@ quire_result qi_space_reserve_window(quire_space *space, qi_window *window)
     return space->fit->backing->reserve_window(space, window);
 }
 
-bool qi_space_next_hole(const quire_space *space, const qi_window *window, qi_chunk_run *run)
+bool qi_space_next_piece(const quire_space *space, const qi_window *window, qi_piece piece,
+                         qi_chunk_run *run)
 {
-    return space->fit->backing->next_hole(space, window, run);
+    return space->fit->backing->next_piece(space, window, piece, run);
+}
+
+bool qi_space_find_room(const quire_space *space, uint64_t size, uint64_t alignment,
+                        qi_window *window)
+{
+    return space->fit->backing->find_room(space, size, alignment, window);
+}
+
+void qi_space_keep_window(quire_space *space, const qi_window *window, uint64_t user)
+{
+    space->fit->backing->keep_window(space, window, user);
+}
+
+quire_result qi_space_part_of_window(quire_space *space, const qi_window *window, uint64_t offset,
+                                     uint64_t size, qi_window *part)
+{
+    return space->fit->backing->part_of_window(space, window, offset, size, part);
+}
+
+void qi_space_mark_pieces(quire_space *space, const qi_window *part, qi_piece from, qi_piece to)
+{
+    space->fit->backing->mark_pieces(space, part, from, to);
 }
 
 void qi_space_open_window(quire_space *space, const qi_window *window)

@@ -144,7 +144,15 @@ bool qi_space_find_window(const quire_space *space, uint64_t size, uint64_t alig
                           qi_window *window);
 bool qi_space_find_hole(const quire_space *space, uint64_t size, qi_window *window);
 QUIRE_MUST_USE quire_result qi_space_reserve_window(quire_space *space, qi_window *window);
-bool qi_space_next_hole(const quire_space *space, const qi_window *window, qi_chunk_run *run);
+bool qi_space_next_piece(const quire_space *space, const qi_window *window, qi_piece piece,
+                         qi_chunk_run *run);
+bool qi_space_find_room(const quire_space *space, uint64_t size, uint64_t alignment,
+                        qi_window *window);
+void qi_space_keep_window(quire_space *space, const qi_window *window, uint64_t user);
+QUIRE_MUST_USE quire_result qi_space_part_of_window(quire_space *space, const qi_window *window,
+                                                    uint64_t offset, uint64_t size,
+                                                    qi_window *part);
+void qi_space_mark_pieces(quire_space *space, const qi_window *part, qi_piece from, qi_piece to);
 void qi_space_open_window(quire_space *space, const qi_window *window);
 void qi_space_close_window(quire_space *space, const qi_window *window);
 QUIRE_MUST_USE quire_result qi_space_take_chunks(quire_space *space, uint64_t max, bool all,

@@ -2,8 +2,8 @@
 /*
  * backing_model.c - random operations on a region with holes against a naive oracle.
  *
- * The oracle keeps the state of every granule: free, live, a hole, or reserved for a window. It
- * checks:
+ * The oracle keeps the state of every granule: free, live, a hole, reserved for a window, or a
+ * piece of a kept window. It checks:
  *  - the walk shows exactly the live and the free granules of the oracle
  *  - a window is found if and only if some run of free granules and holes has room for the request;
  *    for an alignment of one granule no place needs fewer new chunks
@@ -11,6 +11,9 @@
  *    holds the request; its holes are reported one by one
  *  - while a window is reserved nothing is placed in it; opened, all of it is free; closed, all of
  *    it is as before
+ *  - room for a kept window is found if and only if a hole has it; its pieces become what they are
+ *    marked as, are reported in their order, and do not touch pieces that are alike; the walk shows
+ *    it as one range; closed, its holes are holes and all else is free
  *  - chunks that are taken were free and whole, and are in a row; with `all`, none is taken only if
  *    no chunk is free
  *  - statistics and quire_space_check agree
@@ -27,7 +30,16 @@
 
 enum { GRANULE = 256, GRANULES = 768, MAX_LIVE = 300, STEPS_A_WORLD = 4000, MAX_WINDOWS = 3 };
 
-typedef enum state { FREE, LIVE, HOLE, RESERVED, RESERVED_HOLE } state;
+enum { MAX_KEPT = 4 };
+
+typedef enum state {
+    FREE,
+    LIVE,
+    HOLE,
+    RESERVED,
+    RESERVED_HOLE,
+    KEPT /* and, above it, the pieces of kept windows in the order of qi_piece */
+} state;
 
 typedef struct world {
     quire_space *space;
@@ -37,10 +49,11 @@ typedef struct world {
     int live_count;
     qi_window windows[MAX_WINDOWS];
     int window_count;
+    qi_window kept[MAX_KEPT]; /* size 0: none */
 } world;
 
 static test_random rng;
-static uint64_t total_steps, seed, found, closed, taken, refused, trimmed;
+static uint64_t total_steps, seed, found, closed, taken, refused, trimmed, kept, marked;
 
 /* ---- the oracle --------------------------------------------------------------------------- */
 
@@ -102,21 +115,50 @@ static bool has_whole_chunk(const world *w)
 
 typedef struct seen {
     const world *w;
-    uint64_t live, free;
+    uint64_t live, free, kept;
 } seen;
 
 static bool visit(void *user, const quire_space_item *item)
 {
     seen *s = user;
+    if (!item->is_free && !item->range.id) { /* a kept window */
+        const qi_window *window = &s->w->kept[item->user];
+        CHECK(item->user < MAX_KEPT && item->offset == window->offset &&
+              item->size == window->size);
+        s->kept += item->size / GRANULE;
+        return true;
+    }
     state expected = item->is_free ? FREE : LIVE;
     CHECK(is_all(s->w, item->offset / GRANULE, item->size / GRANULE, expected, expected));
     *(item->is_free ? &s->free : &s->live) += item->size / GRANULE;
     return true;
 }
 
+/* Each piece of a kept window is a run of its state that no state like it touches. */
+static void compare_pieces(const world *w, const qi_window *window)
+{
+    const uint64_t begin = window->offset / GRANULE, end = begin + window->size / GRANULE;
+    for (int piece = QI_PIECE_HOLE; window->size && piece <= QI_PIECE_LEAVING; piece++) {
+        const uint8_t is = (uint8_t)(KEPT + piece);
+        qi_chunk_run run = {0};
+        uint64_t granules = 0;
+        while (qi_space_next_piece(w->space, window, (qi_piece)piece, &run)) {
+            const uint64_t first = run.offset / GRANULE, after = first + run.size / GRANULE;
+            CHECK(first >= begin && after <= end);
+            CHECK(is_all(w, first, after - first, (state)is, (state)is));
+            CHECK((first == begin || w->is[first - 1] != is) &&
+                  (after == end || w->is[after] != is));
+            granules += after - first;
+        }
+        for (uint64_t i = begin; i < end; i++)
+            granules -= w->is[i] == is;
+        CHECK_EQ(granules, 0);
+    }
+}
+
 static void compare(const world *w)
 {
-    seen s = {w, 0, 0};
+    seen s = {.w = w};
     quire_space_stats stats;
     CHECK_OK(quire_space_check(w->space));
     qi_space_walk(w->space, visit, &s);
@@ -126,6 +168,11 @@ static void compare(const world *w)
     CHECK_EQ(stats.live_count, (uint64_t)w->live_count);
     CHECK_EQ(stats.free_bytes, s.free * GRANULE);
     CHECK_EQ(w->space->hole_bytes, (GRANULES - s.free - s.live) * GRANULE);
+    for (int i = 0; i < MAX_KEPT; i++) {
+        s.kept -= w->kept[i].size / GRANULE;
+        compare_pieces(w, &w->kept[i]);
+    }
+    CHECK_EQ(s.kept, 0);
 }
 
 /* ---- operations --------------------------------------------------------------------------- */
@@ -164,7 +211,7 @@ static void mark_window(world *w, const qi_window *window)
         CHECK(w->is[i] == FREE || w->is[i] == HOLE);
         w->is[i] = w->is[i] == FREE ? RESERVED : RESERVED_HOLE;
     }
-    while (qi_space_next_hole(w->space, window, &run)) {
+    while (qi_space_next_piece(w->space, window, QI_PIECE_HOLE, &run)) {
         CHECK(is_all(w, run.offset / GRANULE, run.size / GRANULE, RESERVED_HOLE, RESERVED_HOLE));
         CHECK(run.offset / GRANULE % w->chunk == 0 && run.size / GRANULE % w->chunk == 0);
         unbacked += run.size;
@@ -227,6 +274,70 @@ static void take_chunks(world *w)
     taken += run.size != 0;
 }
 
+/* ---- kept windows ------------------------------------------------------------------------- */
+
+static bool has_room(const world *w, uint64_t size, uint64_t alignment)
+{
+    for (uint64_t i = 0; i + size <= GRANULES; i += w->chunk)
+        if (i % alignment == 0 && is_all(w, i, size, HOLE, HOLE))
+            return true;
+    return false;
+}
+
+static void keep(world *w, int which)
+{
+    qi_window *window = &w->kept[which];
+    const uint64_t size = (1 + random_below(&rng, 12)) * w->chunk;
+    const uint64_t alignment = UINT64_C(1) << random_below(&rng, 9);
+    if (!qi_space_find_room(w->space, size * GRANULE, alignment * GRANULE, window)) {
+        CHECK(!has_room(w, size, alignment));
+        window->size = 0;
+        return;
+    }
+    CHECK_EQ(window->size, size * GRANULE);
+    CHECK(window->offset / GRANULE % alignment == 0 && window->offset / GRANULE % w->chunk == 0);
+    CHECK(is_all(w, window->offset / GRANULE, size, HOLE, HOLE));
+    CHECK_OK(qi_space_reserve_window(w->space, window));
+    qi_space_keep_window(w->space, window, (uint64_t)which);
+    set(w, window->offset, window->size, KEPT);
+    kept++;
+}
+
+static void mark(world *w, const qi_window *window)
+{
+    const uint64_t chunks = window->size / GRANULE / w->chunk, first = random_below(&rng, chunks);
+    const uint64_t offset = first * w->chunk * GRANULE + window->offset;
+    const uint64_t size = (1 + random_below(&rng, chunks - first)) * w->chunk * GRANULE;
+    const int from = (int)random_below(&rng, 4), to = (int)random_below(&rng, 4);
+    qi_window part;
+    CHECK_OK(qi_space_part_of_window(w->space, window, offset, size, &part));
+    qi_space_mark_pieces(w->space, &part, (qi_piece)from, (qi_piece)to);
+    for (uint64_t i = offset / GRANULE; i < (offset + size) / GRANULE; i++)
+        if (w->is[i] == KEPT + from)
+            w->is[i] = (uint8_t)(KEPT + to);
+    marked++;
+}
+
+static void give_up(world *w, qi_window *window)
+{
+    const uint64_t begin = window->offset / GRANULE, end = begin + window->size / GRANULE;
+    for (uint64_t i = begin; i < end; i++)
+        w->is[i] = w->is[i] == KEPT + QI_PIECE_HOLE ? HOLE : FREE;
+    qi_space_close_window(w->space, window);
+    window->size = 0;
+}
+
+static void step_kept(world *w)
+{
+    const int which = (int)random_below(&rng, MAX_KEPT);
+    if (!w->kept[which].size)
+        keep(w, which);
+    else if (random_below(&rng, 8))
+        mark(w, &w->kept[which]);
+    else
+        give_up(w, &w->kept[which]);
+}
+
 /* A request that finds no place looks for a window, as a memory does. */
 static void request(world *w)
 {
@@ -268,7 +379,9 @@ static void step(world *w, uint64_t number)
         end_window(w);
     else if (what < 95)
         take_chunks(w);
-    else if (what < 96) {
+    else if (what < 98)
+        step_kept(w);
+    else if (what < 99) {
         qi_space_trim(w->space);
         trimmed++;
     }
@@ -282,6 +395,9 @@ static void end_world(world *w)
         end_window(w);
     while (w->live_count)
         release(w);
+    for (int i = 0; i < MAX_KEPT; i++)
+        if (w->kept[i].size)
+            give_up(w, &w->kept[i]);
     compare(w);
     CHECK_OK(qi_space_remove_region(w->space, w->region));
     CHECK_OK(quire_space_check(w->space));
@@ -301,7 +417,7 @@ static void holes(void)
         end_world(&w);
         CHECK_EQ(memory.blocks, 0);
     }
-    CHECK(found && closed && taken && refused && trimmed); /* each occurred */
+    CHECK(found && closed && taken && refused && trimmed && kept && marked); /* each occurred */
 }
 
 int main(int argc, char **argv)

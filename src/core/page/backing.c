@@ -131,7 +131,7 @@ static bool list_holes(const quire_space *space, const qi_window *window, qi_chu
                        span_list *list)
 {
     *list = (span_list){.count = 0};
-    while (list->count < MAX_SPANS && qi_space_next_hole(space, window, at))
+    while (list->count < MAX_SPANS && qi_space_next_piece(space, window, QI_PIECE_HOLE, at))
         add_span(list, at);
     return list->count != 0;
 }

@@ -8,6 +8,10 @@
  * the run are reserved while the owner of the region backs the holes, and then become one free
  * range, or what they were before if that fails. Reserving may need two numbers; ending it needs
  * none. The other way, whole free chunks become holes: the size classes are their index.
+ *
+ * A kept window stays reserved: it is a live range whose pieces get and lose memory one by one. Its
+ * nodes are those of a window, so that no other function knows of it, and ending it needs no number
+ * either, however its pieces lie.
  */
 #include "src/base/bits.h"
 #include "src/space/segregated/lists.h"
@@ -36,9 +40,9 @@ static bool is_open_hole(const qi_segregated *s, uint32_t node)
     return qi_node_is_hole(s, node) && !(s->nodes[node].owner & QI_RESERVED_MARK);
 }
 
-static bool is_reserved(const qi_segregated *s, uint32_t node)
+static qi_piece piece_of(const qi_node *node)
 {
-    return qi_node_is_hole(s, node) && s->nodes[node].owner & QI_RESERVED_MARK;
+    return (qi_piece)(node->owner >> QI_PIECE_SHIFT & 3);
 }
 
 /* A node and its bytes leave the backed part of the regions, and come back. */
@@ -385,19 +389,32 @@ static uint32_t split(qi_segregated *s, uint32_t number, uint64_t at)
     return rest;
 }
 
-/* A piece of a window remembers whether it was backed. */
+static void mark_piece(qi_segregated *s, uint32_t number, qi_piece piece)
+{
+    set_mark(s, number, QI_RESERVED_MARK | (uint32_t)piece << QI_PIECE_SHIFT);
+}
+
+/* A live node has its user value where other nodes have links; 0 means that the window is not
+   kept. */
+static void set_user(qi_node *node, uint64_t user)
+{
+    node->next = (uint32_t)user;
+    node->back = (uint32_t)(user >> 32);
+}
+
 static void reserve(qi_segregated *s, uint32_t number)
 {
-    const qi_node *node = &s->nodes[number];
-    if (!qi_node_is_free(s, number)) {
+    qi_node *node = &s->nodes[number];
+    if (qi_node_is_free(s, number)) {
+        qi_node_unlink(s, node, node->back);
+        qi_node_mark_taken(s, number);
+        mark_piece(s, number, QI_PIECE_BACKED);
+        count_out(s, number);
+    } else {
         unlist_hole(s, number);
-        set_mark(s, number, QI_RESERVED_MARK);
-        return;
+        mark_piece(s, number, QI_PIECE_HOLE);
     }
-    qi_node_unlink(s, node, node->back);
-    qi_node_mark_taken(s, number);
-    set_mark(s, number, QI_RESERVED_MARK | QI_BACKED_MARK);
-    count_out(s, number);
+    set_user(node, 0);
 }
 
 quire_result qi_segregated_reserve_window(quire_space *space, qi_window *window)
@@ -431,10 +448,10 @@ static uint64_t window_end(const qi_segregated *s, const qi_window *window)
 static void end_window(qi_segregated *s, const qi_window *window, bool is_backed)
 {
     uint64_t end = window_end(s, window);
-    for (uint32_t i = window->node, after; is_reserved(s, i) && s->nodes[i].offset < end;
+    for (uint32_t i = window->node, after; qi_node_is_reserved(s, i) && s->nodes[i].offset < end;
          i = after) {
         after = s->nodes[i].after;
-        if (is_backed || s->nodes[i].owner & QI_BACKED_MARK) {
+        if (is_backed || piece_of(&s->nodes[i]) != QI_PIECE_HOLE) {
             release(s, i);
             continue;
         }
@@ -453,16 +470,17 @@ void qi_segregated_close_window(quire_space *space, const qi_window *window)
     end_window(qi_segregated_of(space), window, false);
 }
 
-bool qi_segregated_next_hole(const quire_space *space, const qi_window *window, qi_chunk_run *run)
+bool qi_segregated_next_piece(const quire_space *space, const qi_window *window, qi_piece piece,
+                              qi_chunk_run *run)
 {
     const qi_segregated *s = qi_segregated_of_const(space);
     uint64_t end = window_end(s, window);
     uint64_t start = space->regions[window->region].start;
     uint64_t from = (start + run->offset + run->size) >> s->granule_shift;
-    for (uint32_t i = window->node; is_reserved(s, i) && s->nodes[i].offset < end;
+    for (uint32_t i = window->node; qi_node_is_reserved(s, i) && s->nodes[i].offset < end;
          i = s->nodes[i].after) {
         const qi_node *node = &s->nodes[i];
-        if (node->offset < from || node->owner & QI_BACKED_MARK)
+        if (node->offset < from || piece_of(node) != piece)
             continue;
         *run = (qi_chunk_run){.region = window->region,
                               .offset = node->offset * space->granule - start,
@@ -470,4 +488,126 @@ bool qi_segregated_next_hole(const quire_space *space, const qi_window *window, 
         return true;
     }
     return false;
+}
+
+/* ---- kept windows ------------------------------------------------------------------------- */
+
+/* The first place in a hole with chunks at `alignment` granules; the end of the hole if it has
+   none. */
+static uint64_t place_in_hole(const qi_segregated *s, const qi_node *hole, uint64_t alignment)
+{
+    uint64_t begin = hole->offset;
+    for (uint64_t steps = alignment / s->chunk; begin % alignment; steps--, begin += s->chunk)
+        if (!steps || begin >= end_of(hole))
+            return end_of(hole);
+    return begin;
+}
+
+bool qi_segregated_find_room(const quire_space *space, uint64_t size, uint64_t alignment,
+                             qi_window *window)
+{
+    const qi_segregated *s = qi_segregated_of_const(space);
+    const uint64_t granules = size >> s->granule_shift;
+    const uint64_t multiple = ((alignment - 1) >> s->granule_shift) + 1;
+    uint32_t least = 0;
+    for (uint32_t i = s->first_hole; i; i = s->nodes[i].next)
+        if (place_in_hole(s, &s->nodes[i], multiple) + granules <= end_of(&s->nodes[i]) &&
+            (!least || s->nodes[i].size < s->nodes[least].size))
+            least = i;
+    if (!least)
+        return false;
+    const qi_node *hole = &s->nodes[least];
+    const uint64_t begin = place_in_hole(s, hole, multiple) * space->granule;
+    *window = (qi_window){.region = qi_node_region(hole),
+                          .node = least,
+                          .offset = begin - space->regions[qi_node_region(hole)].start,
+                          .size = size,
+                          .unbacked = size};
+    return true;
+}
+
+void qi_segregated_keep_window(quire_space *space, const qi_window *window, uint64_t user)
+{
+    qi_segregated *s = qi_segregated_of(space);
+    uint64_t end = window_end(s, window);
+    for (uint32_t i = window->node; qi_node_is_reserved(s, i) && s->nodes[i].offset < end;
+         i = s->nodes[i].after)
+        set_user(&s->nodes[i], user + 1);
+}
+
+/* Cuts a piece in two. Returns the upper one. Requires a spare number. */
+static uint32_t split_piece(qi_segregated *s, uint32_t number, uint64_t at)
+{
+    uint32_t rest = qi_node_take(s);
+    qi_node *node = &s->nodes[number];
+    qi_node_insert_after(s, number, rest);
+    s->nodes[rest].offset = (uint32_t)at;
+    s->nodes[rest].size = (uint32_t)(end_of(node) - at);
+    node->size = (uint32_t)at - node->offset;
+    set_user(&s->nodes[rest], qi_node_user(node));
+    mark_piece(s, rest, piece_of(node));
+    s->space.hole_nodes++;
+    return rest;
+}
+
+quire_result qi_segregated_part_of_window(quire_space *space, const qi_window *window,
+                                          uint64_t offset, uint64_t size, qi_window *part)
+{
+    qi_segregated *s = qi_segregated_of(space);
+    const uint64_t start = space->regions[window->region].start;
+    const uint64_t begin = (start + offset) >> s->granule_shift;
+    const uint64_t end = begin + (size >> s->granule_shift);
+    quire_result result = qi_segregated_reserve(s, 2);
+    if (result)
+        return result;
+    uint32_t first = window->node;
+    while (end_of(&s->nodes[first]) <= begin)
+        first = s->nodes[first].after;
+    if (s->nodes[first].offset < begin)
+        first = split_piece(s, first, begin);
+    uint32_t last = first;
+    while (end_of(&s->nodes[last]) < end)
+        last = s->nodes[last].after;
+    if (end_of(&s->nodes[last]) > end)
+        split_piece(s, last, end);
+    *part = (qi_window){.region = window->region, .node = first, .offset = offset, .size = size};
+    return QUIRE_SUCCESS;
+}
+
+/* Whether two adjacent nodes are pieces of one kept window and alike. */
+static bool is_alike(const qi_segregated *s, uint32_t number, uint32_t after)
+{
+    const qi_node *one = &s->nodes[number], *other = &s->nodes[after];
+    return qi_node_is_reserved(s, number) && qi_node_is_reserved(s, after) &&
+           one->owner == other->owner && qi_node_user(one) == qi_node_user(other);
+}
+
+/* The lower node stays, so that a kept window keeps its first one. */
+static void merge_with_next(qi_segregated *s, uint32_t number)
+{
+    uint32_t after = s->nodes[number].after;
+    s->nodes[number].size += s->nodes[after].size;
+    clear_mark(s, after);
+    qi_node_leave_ring(s, after);
+    qi_node_give(s, after);
+    s->space.hole_nodes--;
+}
+
+void qi_segregated_mark_pieces(quire_space *space, const qi_window *part, qi_piece from,
+                               qi_piece to)
+{
+    qi_segregated *s = qi_segregated_of(space);
+    const uint64_t end = window_end(s, part);
+    uint32_t i = part->node;
+    for (; qi_node_is_reserved(s, i) && s->nodes[i].offset < end; i = s->nodes[i].after)
+        if (piece_of(&s->nodes[i]) == from)
+            mark_piece(s, i, to);
+    i = s->nodes[part->node].before;
+    if (!is_alike(s, i, part->node))
+        i = part->node;
+    while (qi_node_is_reserved(s, i) && s->nodes[i].offset < end)
+        if (is_alike(s, i, s->nodes[i].after))
+            merge_with_next(s, i);
+        else
+            i = s->nodes[i].after;
 }

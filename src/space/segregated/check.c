@@ -58,8 +58,8 @@ static quire_result check_hole(const qi_segregated *s, uint32_t region, uint32_t
     uint32_t origin = s->nodes[s->space.regions[region].node].offset;
     if (node->generation & 1 || qi_node_is_free(s, number) || !s->chunk)
         return qi_space_damaged("a hole is free or live", number);
-    if ((node->owner & ~(uint32_t)(QI_RESERVED_MARK | QI_BACKED_MARK)) != region ||
-        (!is_reserved && node->owner & QI_BACKED_MARK))
+    if ((node->owner & ~(QI_RESERVED_MARK | QI_PIECE_MASK)) != region ||
+        (!is_reserved && node->owner & QI_PIECE_MASK))
         return qi_space_damaged("a range is in the ring of another region", number);
     if (!is_reserved && ((node->offset - origin) % s->chunk || node->size % s->chunk))
         return qi_space_damaged("a hole begins or ends inside a chunk", number);

@@ -199,7 +199,11 @@ static const qi_fit_backing segregated_backing = {
     .open_window = qi_segregated_open_window,
     .close_window = qi_segregated_close_window,
     .find_hole = qi_segregated_find_hole,
-    .next_hole = qi_segregated_next_hole,
+    .next_piece = qi_segregated_next_piece,
+    .find_room = qi_segregated_find_room,
+    .keep_window = qi_segregated_keep_window,
+    .part_of_window = qi_segregated_part_of_window,
+    .mark_pieces = qi_segregated_mark_pieces,
     .take_chunks = qi_segregated_take_chunks,
 };
 

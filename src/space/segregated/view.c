@@ -52,28 +52,60 @@ void qi_segregated_describe(const qi_segregated *s, uint32_t number, quire_place
     out->user = user;
 }
 
+/* Fills in the item of the kept window whose first piece this is. Returns the node after it. */
+static uint32_t describe_kept(const qi_segregated *s, uint32_t number, quire_space_item *item)
+{
+    const uint64_t user = qi_node_user(&s->nodes[number]);
+    item->offset =
+        s->nodes[number].offset * s->space.granule - s->space.regions[item->region].start;
+    item->user = user - 1;
+    for (; qi_node_is_reserved(s, number) && qi_node_user(&s->nodes[number]) == user;
+         number = s->nodes[number].after)
+        item->size += s->nodes[number].size * s->space.granule;
+    return number;
+}
+
+/* A kept window is a live range without a handle. Other holes and windows are not visited. */
+static uint32_t visit_hole(const qi_segregated *s, uint32_t number, bool *goes_on,
+                           bool (*visit)(void *, const quire_space_item *), void *user)
+{
+    if (!qi_node_is_reserved(s, number) || !qi_node_user(&s->nodes[number]))
+        return s->nodes[number].after;
+    quire_space_item item = {.region = qi_node_region(&s->nodes[number])};
+    uint32_t after = describe_kept(s, number, &item);
+    *goes_on = visit(user, &item);
+    return after;
+}
+
+static bool visit_range(const qi_segregated *s, uint32_t number,
+                        bool (*visit)(void *, const quire_space_item *), void *user)
+{
+    quire_placement at;
+    qi_segregated_describe(s, number, &at);
+    quire_space_item item = {.region = at.region, .offset = at.offset, .size = at.size};
+    item.is_free = qi_node_is_free(s, number);
+    if (!item.is_free) {
+        item.range = at.range;
+        item.user = at.user;
+    }
+    return visit(user, &item);
+}
+
 bool qi_segregated_walk(const quire_space *space, uint32_t region,
                         bool (*visit)(void *, const quire_space_item *), void *user)
 {
     const qi_segregated *s = qi_segregated_of_const(space);
     uint32_t own = space->regions[region].node;
-    for (uint32_t i = s->nodes[own].after; i != own; i = s->nodes[i].after) {
-        if (qi_node_is_slab(&s->nodes[i])) {
-            if (!qi_slabs_walk(s, i, visit, user))
-                return false;
-            continue;
-        }
-        if (qi_node_is_hole(s, i))
-            continue;
-        quire_placement at;
-        qi_segregated_describe(s, i, &at);
-        quire_space_item item = {.region = region, .offset = at.offset, .size = at.size};
-        item.is_free = qi_node_is_free(s, i);
-        if (!item.is_free) {
-            item.range = at.range;
-            item.user = at.user;
-        }
-        if (!visit(user, &item))
+    for (uint32_t i = s->nodes[own].after, after; i != own; i = after) {
+        bool goes_on = true;
+        after = s->nodes[i].after;
+        if (qi_node_is_slab(&s->nodes[i]))
+            goes_on = qi_slabs_walk(s, i, visit, user);
+        else if (qi_node_is_hole(s, i))
+            after = visit_hole(s, i, &goes_on, visit, user);
+        else
+            goes_on = visit_range(s, i, visit, user);
+        if (!goes_on)
             return false;
     }
     return true;

@@ -230,7 +230,8 @@ UNIT(backing, damage)
     DAMAGE(b.s->nodes[first].generation, b.s->nodes[first].generation + 1,
            "a hole is free or live");
     DAMAGE(b.s->nodes[first].owner, 1, "a range is in the ring of another region");
-    DAMAGE(b.s->nodes[first].owner, QI_BACKED_MARK, "a range is in the ring of another region");
+    DAMAGE(b.s->nodes[first].owner, UINT32_C(1) << QI_PIECE_SHIFT,
+           "a range is in the ring of another region");
     DAMAGE(b.s->is_hole[live / 64], b.s->is_hole[live / 64] | UINT64_C(1) << live % 64,
            "a hole is free or live");
     DAMAGE(b.s->is_hole[first / 64], b.s->is_hole[first / 64] ^ UINT64_C(1) << first % 64,
