@@ -55,6 +55,7 @@ int run_plan(const command *self, int argc, char **argv);
 int run_import(const command *self, int argc, char **argv);
 int run_compare(const command *self, int argc, char **argv);
 int run_map(const command *self, int argc, char **argv);
+int run_page(const command *self, int argc, char **argv);
 int run_export(const command *self, int argc, char **argv);
 int run_tune(const command *self, int argc, char **argv);
 int run_bench(const command *self, int argc, char **argv);

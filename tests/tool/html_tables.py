@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The tables of an HTML page of quire replay (src/tool/page/data.h), and what lives at a moment by them."""
+"""The tables of a page of quire replay or quire page (src/tool/page/data.h), and what lives at a moment by them."""
 
 import html
 import re
 
 from tool_run import here, result
 
-WIDTHS = {"pages": 3, "changes": 3, "stretches": 5, "ranges": 7, "refusals": 3, "free": 3, "frames": 1, "times": 2,
+WIDTHS = {"pages": 4, "changes": 3, "stretches": 5, "ranges": 7, "refusals": 3, "free": 3, "frames": 1, "times": 2,
           "columns": 6}
 
 
-class Course:
+class Tables:
     """The tables of a page. Begins and ends are moments: numbers of events that were replayed."""
 
-    def __init__(self, trace, *args):
-        self.values = result("replay", trace, "--html", "course.html", *args)
-        self.text = (here() / "course.html").read_text(encoding="utf-8")
+    def __init__(self, path):
+        self.text = path.read_text(encoding="utf-8")
         self.names = [html.unescape(name) for name in self.table("names").split("\n")[:-1]]
         tables = {name: [tuple(map(int, row.split(" "))) for row in self.table(name).splitlines()] for name in WIDTHS}
         if any(len(row) != WIDTHS[name] for name, rows in tables.items() for row in rows):
@@ -60,6 +59,14 @@ class Course:
         """What lives at a moment."""
         ranges = [one for one in self.ranges if one[0] <= moment and (one[1] is None or moment < one[1])]
         return State(self.pages, self.bytes_of_pages()(moment), ranges)
+
+
+class Course(Tables):
+    """The tables of the page of a replay."""
+
+    def __init__(self, trace, *args):
+        self.values = result("replay", trace, "--html", "course.html", *args)
+        super().__init__(here() / "course.html")
 
 
 class State:

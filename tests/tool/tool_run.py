@@ -21,9 +21,9 @@ DATA = os.environ.get("QUIRE_TEST_DATA")
 TRACES = ROOT / "docs/traces"
 SMALL = TRACES / "ncnn-resnet50.csv"
 HEADER = "op,id,size,alignment,time_ns,stream,label\n"
-COMMANDS = ("devices", "tour", "record", "top", "replay", "compare", "map", "export", "plan", "import", "tune",
+COMMANDS = ("devices", "tour", "record", "top", "replay", "compare", "map", "page", "export", "plan", "import", "tune",
             "bench", "copy", "completion")
-WITHOUT_DEVICE = ("record", "top", "plan", "import", "bench", "completion")
+WITHOUT_DEVICE = ("record", "top", "page", "plan", "import", "bench", "completion")
 FITS = ("segregated", "first", "buddy")
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 

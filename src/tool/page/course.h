@@ -27,6 +27,7 @@ typedef struct course_range {
 /* A page from its creation to its release. Later pages may have its number again. */
 typedef struct course_page {
     uint32_t number;
+    uint32_t memory; /* index in `memories`; 0 without them */
     bool is_dedicated;
     bool is_elastic;
     bool is_gone;
@@ -79,6 +80,9 @@ typedef struct course {
     uint64_t free_count, free_room;
     const char **names; /* each text once; who adds them owns them */
     uint64_t name_count, name_room;
+    const char *const *memories; /* names of the memories that the pages are of, if they are of
+                                    more than one; who sets them owns them */
+    uint64_t memory_count;
     qi_host host;      /* of `by_text` */
     qi_id_map by_text; /* from a key of a text, or a number after it, to its name */
     bool failed;       /* host memory was exhausted: what was to be added is lost */

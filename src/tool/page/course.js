@@ -47,7 +47,8 @@ const course = (() => {
     }
 
     const names = find('data-names').textContent.split('\n').slice(0, -1);
-    const [pageNumber, pageDedicated, pageElastic] = readColumns('pages', 3);
+    const memories = find('data-memories').textContent.split('\n').slice(0, -1);
+    const [pageNumber, pageDedicated, pageElastic, pageMemory] = readColumns('pages', 4);
     const [changeMoment, changePage, changeBytes] = readColumns('changes', 3);
     const [stretchMoment, stretchPage, stretchBegin, stretchEnd, stretchHasMemory] = readColumns('stretches', 5);
     const [begin, end, page, offset, size, requested, name] = readColumns('ranges', 7);
@@ -194,7 +195,8 @@ const course = (() => {
         }
         for (const place of pages.values())
             place.ranges.sort((a, b) => offset[a] - offset[b]);
-        const sorted = [...pages.values()].sort((a, b) => pageNumber[a.index] - pageNumber[b.index]);
+        const sorted = [...pages.values()].sort((a, b) => pageMemory[a.index] - pageMemory[b.index] ||
+                                                          pageNumber[a.index] - pageNumber[b.index]);
         const reserved = sorted.reduce((sum, place) => sum + place.bytes, 0);
         const extent = sorted.reduce((most, place) => Math.max(most, place.extent), 0); /* of the largest page */
         return {moment, pages: sorted, extent, stretches, held, live, reserved};
@@ -272,8 +274,8 @@ const course = (() => {
     const isBySize = byName.share < 0.5 || byName.parts.length === 1; /* names hardly repeat, or all are one */
     const {parts, rank} = isBySize ? rankGroups(groupBySize()) : byName;
     return {LAST, PEAK, EVERY, COUNT, isNamed, isBySize, omitted: Number(data.omitted), names, nameOf, parts, rank,
-            pageNumber, pageDedicated, pageElastic, stretchPage, stretchBegin, stretchEnd, stretchHasMemory,
-            begin, end, page, offset, size, requested, name, refusedMoment, refusedSize, refusedName, frames,
-            hasTimes, timeOf, momentOf, livesAt, stateAt, hasFree: freeMoment.length > 0, freeAt, sums: readSums(),
-            swatches, bytesText, timeText, count};
+            memories, pageNumber, pageDedicated, pageElastic, pageMemory, stretchPage, stretchBegin, stretchEnd,
+            stretchHasMemory, begin, end, page, offset, size, requested, name, refusedMoment, refusedSize, refusedName,
+            frames, hasTimes, timeOf, momentOf, livesAt, stateAt, hasFree: freeMoment.length > 0, freeAt,
+            sums: readSums(), swatches, bytesText, timeText, count};
 })();

@@ -56,11 +56,11 @@ static void end_table(qi_writer *w)
     qi_write_text(w, "</pre>\n");
 }
 
-static void write_names(qi_writer *w, const course *c)
+static void write_texts(qi_writer *w, const char *table, const char *const *texts, uint64_t count)
 {
-    begin_table(w, "names");
-    for (uint64_t i = 0; i < c->name_count; i++) {
-        qi_write_escaped(w, c->names[i]);
+    begin_table(w, table);
+    for (uint64_t i = 0; i < count; i++) {
+        qi_write_escaped(w, texts[i]);
         qi_write_text(w, "\n");
     }
     end_table(w);
@@ -70,8 +70,8 @@ static void write_pages(qi_writer *w, const course *c)
 {
     begin_table(w, "pages");
     for (uint64_t i = 0; i < c->page_count; i++)
-        qi_write_format(w, "%" PRIu32 " %d %d\n", c->pages[i].number, c->pages[i].is_dedicated,
-                        c->pages[i].is_elastic);
+        qi_write_format(w, "%" PRIu32 " %d %d %" PRIu32 "\n", c->pages[i].number,
+                        c->pages[i].is_dedicated, c->pages[i].is_elastic, c->pages[i].memory);
     end_table(w);
     begin_table(w, "changes");
     for (uint64_t i = 0; i < c->change_count; i++)
@@ -271,7 +271,8 @@ static bool write_column_table(qi_writer *w, const course *c, uint64_t every)
 bool page_write_data(qi_writer *w, const course *c, const page_selection *s)
 {
     const uint64_t every = page_column(c, s);
-    write_names(w, c);
+    write_texts(w, "names", (const char *const *)c->names, c->name_count);
+    write_texts(w, "memories", c->memories, c->memory_count);
     write_pages(w, c);
     write_ranges(w, c, s);
     write_refusals(w, c);

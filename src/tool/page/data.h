@@ -4,7 +4,8 @@
  * an element <pre> that is not shown; a row is a line of decimal numbers between blanks:
  *
  *     names     a label, one in each line, in the order of their indices; "" has an empty line
- *     pages     number, 1 if dedicated, 1 if elastic
+ *     memories  a name, one in each line, in the order of their indices; empty for one memory
+ *     pages     number, 1 if dedicated, 1 if elastic, memory
  *     changes   moment, page, bytes from then on
  *     stretches moment, page, begin, end, 1 if this part of an elastic page has memory then, or 0
  *     ranges    moment it begins, after that of the row before; moments it lives, 0: to the end;
@@ -17,8 +18,8 @@
  *     columns   only if ranges are left out: the least and the most requested bytes of some
  *               successive moments, then those of held and of reserved bytes
  *
- * Pages and names are indices. Ranges are in the order of their beginnings. Each column has the
- * same number of moments, from 0; the last one may have fewer.
+ * Pages, names and memories are indices. Ranges are in the order of their beginnings. Each column
+ * has the same number of moments, from 0; the last one may have fewer.
  */
 #ifndef QUIRE_SRC_TOOL_PAGE_DATA_H
 #define QUIRE_SRC_TOOL_PAGE_DATA_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
- * explorer.h - the part of a page that shows the memory at any moment of a replay: its markup, its
+ * explorer.h - the part of a page that shows the memory at any moment of a course: its markup, its
  * rules, its script and the course that they show. It loads nothing.
  */
 #ifndef QUIRE_SRC_TOOL_PAGE_EXPLORER_H

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * explorer.js - shows the memory after any number of events: the pages with their ranges, and the
- * names by what they hold.
+ * names by what they hold. A course of one moment has no chart, and nothing that chooses moments.
  */
 'use strict';
 (() => {
-    const {LAST, PEAK, COUNT, names, nameOf, pageNumber, pageDedicated, pageElastic, stretchPage, stretchBegin,
-           stretchEnd, stretchHasMemory, begin, end, page, offset, size, requested, name, refusedMoment,
-           refusedSize, refusedName, livesAt, swatches, bytesText, count} = course;
+    const {LAST, PEAK, COUNT, names, nameOf, memories, pageNumber, pageDedicated, pageElastic, pageMemory,
+           stretchPage, stretchBegin, stretchEnd, stretchHasMemory, begin, end, page, offset, size, requested, name,
+           refusedMoment, refusedSize, refusedName, livesAt, swatches, bytesText, count} = course;
 
     /* ---- the map ------------------------------------------------------------------------- */
 
     const map = find('map');
     const ROW = 30, BAR = 20, LEFT = 96, RIGHT = 150;
+    const MEMORY = 160, LEAST_WIDTH = 640; /* pixels of a memory's name; of a map that has room for it */
     const MOST_PAGES = 500; /* a canvas has at most 32767 pixels */
     let state, selected = -1, wanted = '';
     let room = 0; /* pixels of the widest page, as last drawn */
+    let left = LEFT; /* pixels beside the pages */
 
     /* "#12" means the range that event 12 allocates; other text is a part of a name. */
     const isName = text => !wanted || text.toLowerCase().includes(wanted);
-    const isWanted = i => wanted[0] === '#' ? begin[i] === Number(wanted.slice(1)) : isName(nameOf(name[i]));
+    const isWanted = i => LAST && wanted[0] === '#' ? begin[i] === Number(wanted.slice(1)) : isName(nameOf(name[i]));
 
     /* The pixels of a page: those of the largest one, or as wide as its share of it. */
     function widthOf(place) {
@@ -27,7 +29,7 @@
     }
 
     function drawRange(c, place, i, top, width) {
-        const x = LEFT + offset[i] / place.extent * width;
+        const x = left + offset[i] / place.extent * width;
         const wide = Math.max(size[i] / place.extent * width, 1);
         c.globalAlpha = isWanted(i) ? 1 : 0.15;
         c.fillStyle = swatches[course.rank[i]];
@@ -44,11 +46,11 @@
     function drawMemory(c, place, top, width) {
         c.fillStyle = c.freeColor;
         if (!pageElastic[place.index]) {
-            c.fillRect(LEFT, top, width, BAR);
+            c.fillRect(left, top, width, BAR);
             return;
         }
         for (let i = 0; i < state.stretches; i++) {
-            const x = LEFT + stretchBegin[i] / place.extent * width;
+            const x = left + stretchBegin[i] / place.extent * width;
             const wide = (stretchEnd[i] - stretchBegin[i]) / place.extent * width;
             if (stretchPage[i] !== place.index)
                 continue;
@@ -59,7 +61,16 @@
         }
         c.strokeStyle = c.freeColor;
         c.lineWidth = 1;
-        c.strokeRect(LEFT + 0.5, top + 0.5, width - 1, BAR - 1);
+        c.strokeRect(left + 0.5, top + 0.5, width - 1, BAR - 1);
+    }
+
+    /* The name of the page's memory, if there are several and it has room; a long one is cut. */
+    function drawMemoryName(c, place, top) {
+        let text = left > LEFT ? memories[pageMemory[place.index]] : '';
+        const isWhole = c.measureText(text).width <= MEMORY;
+        while (!isWhole && c.measureText(`${text}\u2026`).width > MEMORY)
+            text = text.slice(0, -1);
+        c.fillText(isWhole ? text : `${text}\u2026`, 0, top + BAR - 5);
     }
 
     function drawPage(c, place, row) {
@@ -67,10 +78,11 @@
         const kind = pageDedicated[index] ? ' alone' : pageElastic[index] ? ' elastic' : '';
         c.fillStyle = c.textColor;
         c.textAlign = 'right';
-        c.fillText(`page ${pageNumber[index]}${kind}`, LEFT - 8, top + BAR - 5);
+        c.fillText(`page ${pageNumber[index]}${kind}`, left - 8, top + BAR - 5);
         c.textAlign = 'left';
+        drawMemoryName(c, place, top);
         c.fillText(`${bytesText(place.bytes)}, ${Math.round(100 * place.held / place.bytes)} % held`,
-                   LEFT + width + 8, top + BAR - 5);
+                   left + width + 8, top + BAR - 5);
         drawMemory(c, place, top, width);
         let drawn = -1; /* of ranges that are narrower than a pixel, one for each pixel is drawn */
         for (const i of place.ranges) {
@@ -83,7 +95,8 @@
 
     function drawMap() {
         const scale = window.devicePixelRatio || 1, width = map.clientWidth;
-        room = Math.max(width - LEFT - RIGHT, 50);
+        left = LEFT + (memories.length && width >= LEAST_WIDTH ? MEMORY : 0);
+        room = Math.max(width - left - RIGHT, 50);
         const pages = state.pages.slice(0, MOST_PAGES);
         const height = Math.max(pages.length, 1) * ROW;
         map.style.height = `${height}px`;
@@ -97,7 +110,7 @@
         c.font = '12px sans-serif';
         pages.forEach((place, row) => drawPage(c, place, row));
         map.setAttribute('aria-label', `${count(state.pages.length, 'page')} with ` +
-                         `${count(state.live, 'range')} after event ${state.moment}`);
+                         `${count(state.live, 'range')}${LAST ? ` after event ${state.moment}` : ''}`);
     }
 
     /* ---- ranges of the map --------------------------------------------------------------- */
@@ -106,15 +119,17 @@
         const place = state.pages[Math.floor(y / ROW)];
         if (!place || y % ROW > BAR)
             return -1;
-        const at = (x - LEFT) / widthOf(place) * place.extent;
+        const at = (x - left) / widthOf(place) * place.extent;
         const hit = place.ranges.find(i => offset[i] <= at && at < offset[i] + size[i]);
         return hit === undefined ? -1 : hit;
     }
 
     function describe(i) {
         const until = end[i] === Infinity ? 'to the end' : `to ${end[i] - 1}`;
-        return `${nameOf(name[i])}: ${bytesText(requested[i])} requested, ${bytesText(size[i])} held, ` +
-            `page ${pageNumber[page[i]]}, offset ${offset[i]}, lives from event ${begin[i]} ${until}`;
+        const memory = memories.length ? `memory ${memories[pageMemory[page[i]]]}, ` : '';
+        return `${nameOf(name[i])}: ${bytesText(requested[i])} requested, ${bytesText(size[i])} held, ${memory}` +
+            `page ${pageNumber[page[i]]}, offset ${offset[i]}` +
+            (LAST ? `, lives from event ${begin[i]} ${until}` : '');
     }
 
     function select(i) {
@@ -269,9 +284,9 @@
 
     /* Shows the state again, after a change of what is searched for. */
     function show() {
-        find('sums').textContent = `After event ${state.moment} of ${LAST}: ${bytesText(state.held)} held in ` +
-            `${count(state.live, 'range')}, ${bytesText(state.reserved)} reserved in ` +
-            `${count(state.pages.length, 'page')}` +
+        find('sums').textContent = (LAST ? `After event ${state.moment} of ${LAST}: ` : '') +
+            `${bytesText(state.held)} held in ${count(state.live, 'range')}, ` +
+            `${bytesText(state.reserved)} reserved in ${count(state.pages.length, 'page')}` +
             `${state.pages.length > MOST_PAGES ? `, of which the first ${MOST_PAGES} are drawn.` : '.'}`;
         drawMap();
         showNow();
@@ -287,7 +302,7 @@
         show();
     }
 
-    const chart = makeChart(find('course'), showMoment);
+    const chart = LAST ? makeChart(find('course'), showMoment) : {draw() {}, choose() {}};
 
     function redraw() {
         chart.draw();
@@ -313,15 +328,20 @@
         matchMedia('(prefers-color-scheme:dark)').addEventListener('change', redraw);
     }
 
+    if (!LAST) {
+        document.querySelectorAll('.moments').forEach(element => element.hidden = true);
+        find('find').placeholder = 'part of a name';
+    }
     find('explorer').hidden = false;
     find('slider').max = find('moment').max = LAST;
     if (!course.isNamed && COUNT)
-        find('unnamed').textContent = 'The trace has no names: each requested size has the place of one.';
+        find('unnamed').textContent = `${LAST ? 'The trace has no names' : 'No range has a name'}: ` +
+            'each requested size has the place of one.';
     if (course.isBySize)
         find('unnamed').textContent += ' Names do not tell ranges apart, so colours stand for sizes.';
     if (course.omitted)
-        find('left-out').textContent = `${count(course.omitted, 'range')} that hold few bytes or live for few ` +
-            `events are left out of pages and names.`;
+        find('left-out').textContent = `${count(course.omitted, 'range')} that hold few bytes` +
+            `${LAST ? ' or live for few events' : ''} are left out of pages and names.`;
     showLegend();
     showRefused();
     showAll();

@@ -21,8 +21,10 @@ static course_range ranges[] = {
 };
 /* Page 1 comes and goes within the event 5. */
 static course_change changes[] = {{1, 64, 0}, {2, 128, 1}, {4, 0, 1}, {5, 256, 2}, {5, 0, 2}};
-static course_page pages[] = {{.number = 0}, {.number = 1, .is_dedicated = true}, {.number = 1}};
+static course_page pages[] = {
+    {.number = 0}, {.number = 1, .is_dedicated = true}, {.number = 1, .memory = 1}};
 static const char *names[] = {"", "a<b"};
+static const char *const memories[] = {"0: a<b", "1: c"};
 static course all = {.last = EVENTS,
                      .ranges = ranges,
                      .range_count = 4,
@@ -31,7 +33,9 @@ static course all = {.last = EVENTS,
                      .changes = changes,
                      .change_count = 5,
                      .names = names,
-                     .name_count = 2};
+                     .name_count = 2,
+                     .memories = memories,
+                     .memory_count = 2};
 
 static void write_most(uint64_t most)
 {
@@ -56,7 +60,8 @@ UNIT(page_data, all_ranges_of_a_small_course_are_written_without_columns)
     write_most(4);
     check_table("ranges", "1 0 0 0 10 9 0\n1 2 0 0 100 100 1\n0 0 0 25 1 1 0\n1 0 0 10 15 15 0\n");
     check_table("names", "\na&lt;b\n");
-    check_table("pages", "0 0 0\n1 1 0\n1 0 0\n");
+    check_table("pages", "0 0 0 0\n1 1 0 0\n1 0 0 1\n");
+    check_table("memories", "0: a&lt;b\n1: c\n");
     check_table("columns", "");
 }
 
