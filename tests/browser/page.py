@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The page of quire replay --html in Chromium: what it shows at any event, by hand and by keyboard, for any eyes, on
-paper, and how long it takes. Whatever the page reports to the console, and each request, fails the case.
+"""The pages of quire replay and quire page in Chromium: what they show at any event, by hand and by keyboard, for any
+eyes, on paper, and how long it takes. Whatever a page reports to the console, and each request, fails the case.
 
 usage: page.py PATH_TO_QUIRE SOURCE_ROOT
 """
@@ -21,8 +21,8 @@ import colours
 from chromium import Browser, BrowserError, find_program
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tool"))
-from html_tables import Course  # noqa: E402
-from tool_run import HEADER, TRACES, here, run_all, write  # noqa: E402
+from html_tables import Course, Tables  # noqa: E402
+from tool_run import HEADER, ROOT, TRACES, here, result, run, run_all, write  # noqa: E402
 
 NAMES = ("transformer-training", "llm-serving", "ncnn-mobilenet_v2")
 WIDTH, HEIGHT = 1250, 1000
@@ -517,6 +517,99 @@ def case_pointer():
                 yield f"{name}: at {x:.1f}, {y:.1f} the colour is {colour}"
         if point(2, 2)[0]:
             yield f"{name}: beside the bars the text is {point(2, 2)[0]!r}"
+
+
+# ---- one moment ---------------------------------------------------------------------------------
+
+
+def show_dump(path):
+    """Opens the page of the JSON of a memory or a device. Returns the tables of the page."""
+    done = run("page", path, "--html", "page.html")
+    if done.code:
+        raise ValueError(done.err)
+    browser.set_size(WIDTH, HEIGHT)
+    browser.open(here() / "page.html")
+    return Tables(here() / "page.html")
+
+
+def visible(names):
+    return [name for name in names if browser.evaluate(f"document.getElementById('{name}').checkVisibility()")]
+
+
+def moment_text(state):
+    return (f"{bytes_text(state.held)} held in {count_text(len(state.ranges), 'range')}, "
+            f"{bytes_text(state.reserved)} reserved in {count_text(len(state.pages), 'page')}.")
+
+
+DUMPED = ROOT / "docs/examples/device_dump.json"
+
+
+def case_dump():
+    """The page of a dump has the sums, the names and a search, and nothing that chooses a moment"""
+    for path in (DUMPED, write("memory.json", result("map", TRACES / "llm-serving.csv", "--elastic"))):
+        tables = show_dump(path)
+        state = tables.at(0)
+        if text_of("sums") != moment_text(state):
+            yield f"{path.name}: it shows {text_of('sums')!r}, not {moment_text(state)!r}"
+        shown = visible([*CONTROLS, "by-time", "course-help", "all"])
+        if shown != ["find", "same-width", "map"] or not visible(["now", "legend", "explorer"]):
+            yield f"{path.name}: {shown} are visible"
+        found = [word for word in ("event", "moment") if word in browser.evaluate("document.body.innerText")]
+        if found:
+            yield f"{path.name}: it names {found}"
+        held = {name: bytes_text(size) for name, (size, _) in state.by_name().items()}
+        rows = [row for row in rows_of("now") if len(row) == 4 and "more name" not in row[0]]
+        if not rows or any(held[row[0]] != row[1] for row in rows) or len(rows) != min(len(held), MOST_ROWS):
+            yield f"{path.name}: the names are {rows}"
+        wanted = rows[-1][0]
+        search(wanted)
+        if {row[0] for row in rows_of("now")} != {name for name in held if wanted.lower() in name.lower()}:
+            yield f"{path.name}: a search for {wanted} finds {rows_of('now')}"
+
+
+def case_dump_pointer():
+    """The pointer over a range describes it with its memory, by whose names the pages are in order"""
+    tables = show_dump(DUMPED)
+    names = tables.table("memories").splitlines()
+    wide = browser.evaluate("document.getElementById('map').clientWidth")
+    beside = int(re.search(r"MEMORY = (\d+)", script_text())[1])
+    sizes, layout_left = dict(enumerate(one for _, _, one in tables.changes)), layout()["LEFT"]
+    order = sorted(sizes, key=lambda page: (tables.pages[page][3], tables.pages[page][0]))
+    extents = {page: max([size] + [one[3] + one[4] for one in tables.ranges if one[2] == page])
+               for page, size in sizes.items()}
+    room = wide - layout_left - beside - layout()["RIGHT"]
+    tried = 0
+    for one in tables.ranges:
+        _, _, page, offset, size, requested, name = one
+        scale = room / max(extents.values())
+        if size * scale < 4:
+            continue
+        tried += 1
+        text, _ = point(layout_left + beside + (offset + size / 2) * scale,
+                        order.index(page) * layout()["ROW"] + layout()["BAR"] / 2)
+        number, memory = tables.pages[page][0], names[tables.pages[page][3]]
+        expected = (f"{name}: {bytes_text(requested)} requested, {bytes_text(size)} held, memory {memory}, "
+                    f"page {number}, offset {offset}")
+        if text != expected:
+            yield f"{text!r}, not {expected!r}"
+    if tried < 6 or len(names) < 3:
+        yield f"{tried} ranges of {names}"
+
+
+def case_dump_widths():
+    """On a telephone and on a desk the page of a dump needs no scrolling sideways, also with long names"""
+    dump = json.loads(DUMPED.read_text())
+    dump["name"] = "device" * 40
+    for memory in dump["memories"]:
+        memory["name"] *= 40
+    for path in (DUMPED, write("long.json", dump)):
+        show_dump(path)
+        for width in (360, WIDTH):
+            browser.set_size(width, HEIGHT)
+            whole, window = browser.evaluate("[document.documentElement.scrollWidth, "
+                                             "document.documentElement.clientWidth]")
+            if whole > window:
+                yield f"{path.name}: {whole} pixels in a window of {window}"
 
 
 # ---- for any eyes -------------------------------------------------------------------------------

@@ -31,13 +31,13 @@ static void write_setup(qi_writer *w, const dump_memory *m)
 static void write_head(qi_writer *w, const dump *d)
 {
     if (!d->is_device) {
-        write_text(w, "<p>Memory ", d->memories[0].name);
+        write_text(w, "<p class=\"text\">Memory ", d->memories[0].name);
         qi_write_text(w, ", ");
         write_setup(w, &d->memories[0]);
         qi_write_text(w, ".</p>\n");
         return;
     }
-    write_text(w, "<p>Backend ", d->backend);
+    write_text(w, "<p class=\"text\">Backend ", d->backend);
     write_text(w, ", device ", d->name);
     qi_write_text(w, d->memory_count ? ", with the memories</p>\n<ol start=\"0\">\n"
                                      : ", without a memory.</p>\n");
