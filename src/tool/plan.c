@@ -14,10 +14,11 @@
 #include "src/base/member.h"
 #include "src/base/result.h"
 #include "src/tool/plan.h"
+#include "src/tool/plan_page.h"
 #include "src/tool/plan_picture.h"
 #include "src/trace/recording.h"
 
-enum { MOST_ARENAS = 1024 };
+enum { MOST_ARENAS = 1024, MOST_DRAWN = 20000 };
 
 typedef struct plan_run {
     const char *path;
@@ -292,7 +293,7 @@ static quire_result write_csv(void *subject, quire_sink sink, void *user)
 
 static plan_picture picture_of(const plan_run *p)
 {
-    return (plan_picture){p->path, &p->problem, p->places, &p->info, p->peaks};
+    return (plan_picture){p->path, &p->problem, p->places, &p->info, p->peaks, MOST_DRAWN};
 }
 
 static quire_result write_svg(void *subject, quire_sink sink, void *user)
@@ -303,8 +304,9 @@ static quire_result write_svg(void *subject, quire_sink sink, void *user)
 
 static quire_result write_html(void *subject, quire_sink sink, void *user)
 {
-    const plan_picture picture = picture_of(subject);
-    return write_plan_html(&picture, sink, user);
+    const plan_run *p = subject;
+    const plan_picture picture = picture_of(p);
+    return write_plan_html(&picture, p->trace, sink, user);
 }
 
 static quire_result print_json(const plan_run *p)
@@ -392,7 +394,7 @@ int run_plan(const command *self, int argc, char **argv)
          &p.csv.path},
         {"svg", "FILE", "draw the plan, time across, addresses up (-: likewise)", OPTION_TEXT,
          &p.svg.path},
-        {"html", "FILE", "write picture and figures as HTML (-: likewise)", OPTION_TEXT,
+        {"html", "FILE", "write the plan at any time as HTML (-: likewise)", OPTION_TEXT,
          &p.html.path},
         {"json", NULL, "print the result as one JSON object", OPTION_FLAG, &p.json},
     };

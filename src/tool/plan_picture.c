@@ -17,7 +17,7 @@
 
 /* Pixels. LEFT has room for a number of bytes. */
 enum { LEFT = 90, WIDTH = 1000, RIGHT = 20, TOP = 30, BOTTOM = 30, GAP = 24 };
-enum { HEIGHT = 520, LEAST_HEIGHT = 60, MOST_ITEMS = 20000, MOST_CHARTS = 32, MOST_ROWS = 25 };
+enum { HEIGHT = 520, LEAST_HEIGHT = 60, MOST_CHARTS = 32 };
 
 /* What is computed before the first element is written. */
 typedef struct layout {
@@ -27,7 +27,6 @@ typedef struct layout {
     int height;            /* of a chart */
     uint32_t *by_area;     /* the items, the largest area first */
     uint64_t loads[WIDTH]; /* the most bytes in use at a time of each pixel */
-    uint64_t busiest;      /* the first time with the most bytes in use */
 } layout;
 
 /* ---- layout -------------------------------------------------------------------------------- */
@@ -66,7 +65,7 @@ static bool find_loads(layout *l)
     const quire_plan_problem *problem = l->picture->problem;
     const size_t count = 2 * (size_t)problem->item_count;
     event *events = calloc(count, sizeof *events);
-    uint64_t load = 0, most = 0;
+    uint64_t load = 0;
     if (!events)
         return false;
     for (uint32_t i = 0; i < problem->item_count; i++) {
@@ -77,10 +76,6 @@ static bool find_loads(layout *l)
     qsort(events, count, sizeof *events, by_time);
     for (size_t i = 0; i < count; i++) {
         load = events[i].is_end ? load - events[i].size : load + events[i].size;
-        if (load > most) {
-            most = load;
-            l->busiest = events[i].time;
-        }
         if (i + 1 < count && events[i + 1].time > events[i].time)
             add_load(l, events[i].time, events[i + 1].time, load);
     }
@@ -126,8 +121,7 @@ static bool sort_items(layout *l)
 static bool measure(layout *l)
 {
     const quire_plan_problem *problem = l->picture->problem;
-    const uint32_t arenas = problem->arena_count ? problem->arena_count : 1;
-    l->charts = arenas < MOST_CHARTS ? arenas : MOST_CHARTS;
+    l->charts = charts_of_plan(problem);
     l->height = HEIGHT / (int)l->charts;
     if (l->height < LEAST_HEIGHT)
         l->height = LEAST_HEIGHT;
@@ -200,7 +194,8 @@ static void write_chart(const layout *l, qi_writer *w, uint32_t arena)
     const uint64_t peak = l->picture->peaks[arena], top = capacity > peak ? capacity : peak;
     const int bottom = TOP + (int)arena * (l->height + GAP) + l->height;
     const double scale = top ? l->height / (double)top : 0;
-    const uint32_t most = problem->item_count < MOST_ITEMS ? problem->item_count : MOST_ITEMS;
+    const uint32_t most =
+        problem->item_count < l->picture->most_items ? problem->item_count : l->picture->most_items;
     qi_write_format(w, "<rect class=\"f\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n", LEFT,
                     bottom - l->height, WIDTH, l->height);
     qi_write_text(w, "<g class=\"i\">\n");
@@ -241,130 +236,31 @@ static void write_svg(const layout *l, qi_writer *w)
                     LEFT + WIDTH, height - 12, l->by_area ? l->end - 1 : 0);
 }
 
-/* ---- HTML ---------------------------------------------------------------------------------- */
+/* ---- the picture ---------------------------------------------------------------------------- */
 
-static void write_row(qi_writer *w, const char *what, uint64_t bytes)
-{
-    qi_write_format(w, "<tr><td>%s<td>%" PRIu64 "<td>%s</tr>\n", what, bytes, qi_bytes(bytes).text);
-}
-
-static void write_figures(const layout *l, qi_writer *w)
-{
-    const quire_plan_info *info = l->picture->info;
-    qi_write_text(w, "<table><tr><th><th>bytes<th></tr>\n");
-    write_row(w, "peak", info->peak_bytes);
-    write_row(w, "lower bound", info->lower_bound_bytes);
-    qi_write_text(w, "</table>\n<p>");
-    if (info->proven_optimal)
-        qi_write_text(w, "No plan has a lower peak.");
-    else if (info->lower_bound_bytes)
-        qi_write_format(w, "The peak is %s times the lower bound.",
-                        qi_real((double)info->peak_bytes / (double)info->lower_bound_bytes).text);
-    if (l->picture->problem->item_count > MOST_ITEMS)
-        qi_write_format(w, " The picture has the %d items of the largest area.", MOST_ITEMS);
-    if ((l->picture->problem->arena_count ? l->picture->problem->arena_count : 1) > l->charts)
-        qi_write_format(w, " The picture has the first %" PRIu32 " arenas.", l->charts);
-    qi_write_text(w, "</p>\n");
-}
-
-/* An item in use at the busiest time. */
-static int by_size(const void *a, const void *b)
-{
-    const quire_plan_item *x = *(const quire_plan_item *const *)a;
-    const quire_plan_item *y = *(const quire_plan_item *const *)b;
-    if (x->size != y->size)
-        return x->size > y->size ? -1 : 1;
-    return (x > y) - (x < y);
-}
-
-static void write_busiest_row(const layout *l, qi_writer *w, const quire_plan_item *item)
-{
-    const uint32_t number = (uint32_t)(item - l->picture->problem->items);
-    qi_write_text(w, "<tr><td>");
-    if (item->name)
-        qi_write_escaped(w, item->name);
-    else
-        qi_write_format(w, "item %" PRIu32, number);
-    qi_write_format(w, "<td>%" PRIu64 "<td>%s<td>%" PRIu64 " to %" PRIu64 "<td>%" PRIu64 "</tr>\n",
-                    item->size, qi_bytes(item->size).text, item->first_use, item->last_use,
-                    l->picture->places[number].offset);
-}
-
-static bool write_busiest(const layout *l, qi_writer *w)
-{
-    const quire_plan_problem *problem = l->picture->problem;
-    const quire_plan_item **live = calloc(problem->item_count, sizeof *live);
-    uint32_t count = 0;
-    if (!live)
-        return false;
-    for (uint32_t i = 0; i < problem->item_count; i++)
-        if (problem->items[i].first_use <= l->busiest && l->busiest <= problem->items[i].last_use)
-            live[count++] = &problem->items[i];
-    qsort(live, count, sizeof(*live), by_size);
-    qi_write_format(w, "<h2>In use at the busiest time, %" PRIu64 "</h2>\n", l->busiest);
-    qi_write_text(w, "<table><tr><th>name<th>bytes<th><th>times<th>offset</tr>\n");
-    for (uint32_t i = 0; i < count && i < MOST_ROWS; i++)
-        write_busiest_row(l, w, live[i]);
-    qi_write_text(w, "</table>\n");
-    if (count > MOST_ROWS)
-        qi_write_format(w, "<p>and %" PRIu32 " smaller ones</p>\n", count - MOST_ROWS);
-    free(live);
-    return true;
-}
-
-static void write_head(const layout *l, qi_writer *w)
-{
-    qi_write_text(w, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-                     "<meta name=\"viewport\" content=\"width=device-width\"><title>");
-    qi_write_escaped(w, l->picture->title);
-    qi_write_text(w, "</title>\n<style>body{font:14px sans-serif;margin:2em auto;padding:0 1em;"
-                     "max-width:1150px;color:#222;background:#fff}h1{overflow-wrap:anywhere}"
-                     "td,th{padding:.15em 1.5em .15em 0;text-align:left}"
-                     "td+td{text-align:right;font-variant-numeric:tabular-nums}"
-                     ".x{overflow-x:auto}.x svg{width:100%;min-width:640px;height:auto}"
-                     "@media(prefers-color-scheme:dark){body{color:#ddd;background:#17181b}}"
-                     "</style></head><body>\n<h1>");
-    qi_write_escaped(w, l->picture->title);
-    qi_write_format(w,
-                    "</h1>\n<p>A plan of %" PRIu32 " item%s: time across, addresses up. The line "
-                    "shows the bytes in use at each time.</p>\n",
-                    l->picture->problem->item_count, qi_plural(l->picture->problem->item_count));
-}
-
-/* ---- both ---------------------------------------------------------------------------------- */
-
-static quire_result write_picture(const plan_picture *picture, bool is_page, quire_sink sink,
-                                  void *user)
+bool draw_plan(const plan_picture *picture, qi_writer *w)
 {
     layout l = {.picture = picture};
-    qi_writer w;
-    qi_writer_init(&w, sink, user);
-    bool has_memory = measure(&l);
-    if (has_memory && is_page) {
-        write_head(&l, &w);
-        write_figures(&l, &w);
-        qi_write_text(&w, "<div class=\"x\">\n");
-    }
+    const bool has_memory = measure(&l);
     if (has_memory)
-        write_svg(&l, &w);
-    if (has_memory && is_page) {
-        qi_write_text(&w, "</div>\n");
-        has_memory = !picture->problem->item_count || write_busiest(&l, &w);
-        qi_write_text(&w, "</body></html>\n");
-    }
+        write_svg(&l, w);
     free(l.by_area);
-    quire_result result = qi_writer_finish(&w);
-    if (!has_memory)
-        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for the picture of a plan");
-    return result;
+    return has_memory;
+}
+
+uint32_t charts_of_plan(const quire_plan_problem *problem)
+{
+    const uint32_t arenas = problem->arena_count ? problem->arena_count : 1;
+    return arenas < MOST_CHARTS ? arenas : MOST_CHARTS;
 }
 
 quire_result write_plan_svg(const plan_picture *picture, quire_sink sink, void *user)
 {
-    return write_picture(picture, false, sink, user);
-}
-
-quire_result write_plan_html(const plan_picture *picture, quire_sink sink, void *user)
-{
-    return write_picture(picture, true, sink, user);
+    qi_writer w;
+    qi_writer_init(&w, sink, user);
+    const bool has_memory = draw_plan(picture, &w);
+    quire_result result = qi_writer_finish(&w);
+    if (!has_memory)
+        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for the picture of a plan");
+    return result;
 }

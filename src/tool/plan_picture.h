@@ -14,11 +14,16 @@ typedef struct plan_picture {
     const quire_plan_place *places;
     const quire_plan_info *info;
     const uint64_t *peaks; /* of each arena */
+    uint32_t most_items;   /* that are drawn: of more, those of the largest area */
 } plan_picture;
 
-/* Writes SVG, or a page of HTML with the picture, its figures, and what is in use at the busiest
-   time. Fails with OUT_OF_HOST_MEMORY, and BAD_FILE if the sink fails. */
+/* Writes SVG. Returns false without host memory. */
+bool draw_plan(const plan_picture *picture, qi_writer *w);
+
+/* The number of arenas that a picture has. */
+uint32_t charts_of_plan(const quire_plan_problem *problem);
+
+/* Writes SVG. Fails with OUT_OF_HOST_MEMORY, and BAD_FILE if the sink fails. */
 quire_result write_plan_svg(const plan_picture *picture, quire_sink sink, void *user);
-quire_result write_plan_html(const plan_picture *picture, quire_sink sink, void *user);
 
 #endif

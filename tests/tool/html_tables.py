@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The tables of a page of quire replay or quire page (src/tool/page/data.h), and what lives at a moment by them."""
+"""The tables of a page of quire replay, quire plan or quire page (src/tool/page/data.h), and what lives at a moment
+by them."""
 
 import html
 import re
 
-from tool_run import here, result
+from tool_run import execute, here, result
 
 WIDTHS = {"pages": 4, "changes": 3, "stretches": 5, "ranges": 7, "refusals": 3, "free": 3, "frames": 1, "times": 2,
           "columns": 6}
@@ -67,6 +68,31 @@ class Course(Tables):
     def __init__(self, trace, *args):
         self.values = result("replay", trace, "--html", "course.html", *args)
         super().__init__(here() / "course.html")
+
+
+class Plan(Tables):
+    """The tables of the page of a plan. Without a trace, moments are ranks of times."""
+
+    def __init__(self, path, *args):
+        execute("plan", path, "--html", "course.html", "--csv", "course.csv", *args)
+        super().__init__(here() / "course.html")
+
+    def time(self, moment):
+        """The time of a moment by the points of the table."""
+        first = int(self.data["first"])
+        if len(self.times) < 2:
+            return first
+        pairs = zip(self.times, self.times[1:])
+        (low, start), (high, stop) = next(pair for pair in pairs if pair[0][0] <= moment <= pair[1][0])
+        passed, rest = divmod((moment - low) * (stop - start), high - low)
+        if rest:
+            raise ValueError(f"moment {moment} has no whole time")
+        return first + start + passed
+
+    def rows(self):
+        """Name, lower, upper, arena, offset and size of each range, sorted."""
+        return sorted((name, self.time(begin), self.time(end), str(self.pages[page][0]), offset, size)
+                      for begin, end, page, offset, size, _, name in self.ranges)
 
 
 class State:

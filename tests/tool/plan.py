@@ -10,6 +10,7 @@ import subprocess
 import sys
 from xml.etree import ElementTree
 
+from html_tables import Plan
 from tool_run import (
     BOOL, DATA, MAYBE, MIB, NUMBER, REPLAY, ROOT, SMALL, Skipped, TEXT, execute, fails, here, prints, result, run, run_all,
     skip_without_data, succeeds, usage, write,
@@ -91,7 +92,7 @@ def case_plan_beside_a_replay():
 
 
 def case_plan_as_a_picture():
-    """Each item is one rectangle with its name; the page loads nothing and has no script"""
+    """Each item is one rectangle with its name; the page loads nothing"""
     path = write("three.csv", HEADER + "a<b/c,0,3,4096\nweights,1,4,1024\n,3,5,4096\n")
     yield from succeeds(run("plan", path, "--svg", "plan.svg", "--html", "plan.html"))
     svg = ElementTree.parse(here() / "plan.svg")
@@ -100,9 +101,12 @@ def case_plan_as_a_picture():
         if sum(t.startswith(text) for t in titles) != 1:
             yield f"{text}: {titles}"
     page = (here() / "plan.html").read_text()
-    if "<script" in page or "http://" in page.replace("http://www.w3.org/2000/svg", "") or "a<b" in page:
+    if "http://" in page.replace("http://www.w3.org/2000/svg", "") or "a<b" in page:
         yield page[:300]
-    for text in ("No plan has a lower peak", "<td>peak<td>5120<td>5 KiB", "busiest time, 1", "a&lt;b/c<td>4096"):
+    for text in ("A plan of 3 items in 5 KiB. No plan has a lower peak", "<td>peak</td><td>5120</td><td>5 KiB</td>",
+                 "a&lt;b/c: 4 KiB at offset", '<h2>Arenas and names<span class="moments"> at any time<',
+                 '<label class="moments">At time <input',
+                 "The line shows"):
         if text not in page:
             yield f"no {text!r} in {page}"
     yield from prints(["plan", path, "--svg", "-"], "<svg ", "</svg>")
@@ -110,10 +114,95 @@ def case_plan_as_a_picture():
     yield from prints(["plan", arenas, "--capacity", "100,0", "--svg", "-"], "arena 1", "arena 2", "b: 70 B at offset 0")
     yield from prints(["plan", write("none.csv", HEADER), "--html", "-"], "A plan of 0 items", "</html>")
     many = write("many.csv", HEADER + "".join(f"{i},{i},{i + 2},64\n" for i in range(21000)))
-    yield from prints(["plan", many, "--html", "-", "--steps", "1"], "the 20000 items of the largest area")
+    yield from prints(["plan", many, "--html", "-", "--steps", "1"], "the 5000 items of the largest area")
+    if execute("plan", many, "--svg", "-", "--steps", "1").stdout.count(b"<rect x=") != 20000:
+        yield "another number of items is drawn"
     same = write("x.svg", "")
     yield from usage("plan", path, "--svg", same, "--html", same, pattern="different files")
     yield from usage("plan", path, "--svg", "-", "--html", "-", pattern="one of --json")
+
+
+def by_csv(path):
+    """What Plan.rows has, from the CSV of the plan."""
+    return sorted((row["id"], int(row["lower"]), int(row["upper"]), row.get("arena", "1"), int(row["offset"]),
+                   int(row["size"])) for row in rows(path))
+
+
+def busiest(items):
+    """The first time with the most bytes in use."""
+    loads = {time: sum(size for _, lower, upper, _, _, size in items if lower <= time < upper)
+             for _, time, *_ in items}
+    return min(time for time, load in loads.items() if load == max(loads.values()))
+
+
+def case_plan_page_of_times():
+    """The tables of the page are the CSV of the plan, whatever the times; a dense plan needs few points"""
+    dense = "".join(f"t{i},{i},{i + 2},{64 + i % 7}\n" for i in range(100))
+    base = 2**64 - 2**40
+    sparse = "".join(f"s{i % 9},{base + i ** 3},{base + i ** 3 + 1 + i % 5},{1 + i * 37 % 101}\n" for i in range(200))
+    for name, text, points in (("dense", dense, [(0, 0), (101, 101)]), ("sparse", sparse, None),
+                               ("one", "x,5,6,8\n", [(0, 0), (1, 1)])):
+        page = Plan(write(f"{name}.csv", HEADER + text))
+        items = by_csv(here() / "course.csv")
+        if page.rows() != items:
+            yield f"{name}: the page has {page.rows()}, and the CSV {items}"
+        if points and page.times != points:
+            yield f"{name}: the times are {page.times}"
+        if page.time(int(page.data["peak"])) != busiest(items) or page.time(0) != min(item[1] for item in items):
+            yield f"{name}: {page.data}, not {busiest(items)}"
+        if [row[:1] for row in page.pages] != [(1,)] or page.changes != [(0, 0, max(i[4] + i[5] for i in items))]:
+            yield f"{name}: {page.pages} {page.changes}"
+    none = Plan(write("none.csv", HEADER))
+    if none.ranges or none.pages or none.times != [(0, 0)] or none.data["events"] != "0":
+        yield f"no items: {none.data} {none.times}"
+
+
+def case_plan_page_of_arenas():
+    """A page of the page is an arena that has bytes; aliases are told"""
+    text = "id,lower,upper,size,alignment,arena,alias\na,0,9,600,,3,\nb,0,9,70,,1,\nc,2,5,50,,3,1\nd,5,9,60,,3,1\n"
+    page = Plan(write("arenas.csv", text), "--capacity", "100,100,0")
+    items = by_csv(here() / "course.csv")
+    if page.rows() != items or [number for number, *_ in page.pages] != [1, 3]:
+        yield f"{page.rows()} {page.pages}, not {items}"
+    if page.changes != [(0, 0, 70), (0, 1, 660)]:
+        yield f"{page.changes}"
+    for text in ("<td>arena 1</td><td>70</td><td>70 B</td><td>of 100 B</td>", "<td>arena 2</td><td>0</td>",
+                 "<td>arena 3</td><td>660</td><td>660 B</td><td></td>", "Aliases are the same bytes"):
+        if text not in page.text:
+            yield f"no {text!r}"
+    if "The line shows" in page.text:
+        yield "several arenas have no line"
+    many = write("many.csv", "id,lower,upper,size,arena\n" + "".join(f"{i},0,1,8,{i + 1}\n" for i in range(40)))
+    yield from prints(["plan", many, "--capacity", ",".join(["0"] * 40), "--html", "-"], "the first 32 arenas")
+
+
+def case_plan_page_of_a_check():
+    """The page of a checked file has its offsets, also if they are no good plan"""
+    path = write("placed.csv", "id,lower,upper,size,offset\na,0,4,10,100\nb,2,6,20,0\n")
+    yield from succeeds(run("plan", "--check", path, "--html", "checked.html"))
+    page = (here() / "checked.html").read_text()
+    for text in ('<pre hidden id="data-ranges">\n0 2 0 100 10 10 0\n1 2 0 0 20 20 1\n</pre>',
+                 '<pre hidden id="data-changes">\n0 0 110\n</pre>', "The peak is 3.66667 times the lower bound"):
+        if text not in page:
+            yield f"no {text!r}"
+
+
+def case_plan_page_of_a_trace():
+    """The moments of a trace are its events, with times and frames; a range that is never freed lives to the end"""
+    trace = write("t.csv", TRACE + "alloc,7,10,4,100,0,x\nframe,,,,150,,\nfree,7,,,200,0,\nalloc,7,20,64,300,0,y\n")
+    page = Plan(trace)
+    if page.ranges != [(1, 3, 0, 0, 10, 10, "x"), (4, None, 0, 0, 20, 20, "y")]:
+        yield f"{page.ranges}"
+    if page.data["events"] != "4" or page.data["peak"] != "4" or page.frames != [(2,)]:
+        yield f"{page.data} {page.frames}"
+    if [moment for moment, _ in page.times] != [1, 2, 3, 4] or 'Arenas and names<span class="moments"> at any event' not in page.text:
+        yield f"{page.times}"
+    page = Plan(SMALL)
+    events = int(page.data["events"])
+    found = sorted((begin - 1, (events + 1 if end is None else end) - 1, offset, size)
+                   for begin, end, _, offset, size, *_ in page.ranges)
+    if len(found) != 254 or found != sorted((*item[1:3], *item[4:]) for item in by_csv(here() / "course.csv")):
+        yield "the page of a trace has other ranges than its CSV"
 
 
 def case_plan_in_arenas():

@@ -6,7 +6,9 @@
  */
 function makeChart(canvas, onMoment) {
     const {LAST, PEAK, EVERY, COUNT, begin, end, size, name, nameOf, rank, sums, swatches, parts, frames,
-           refusedMoment, hasFree, freeAt, hasTimes, timeOf, momentOf, bytesText, timeText} = course;
+           refusedMoment, hasFree, freeAt, hasTimes, timeOf, momentOf, bytesText, timeText,
+           WORD, shown, timeShown} = course;
+    const EVENT = WORD === 'time' ? 'Time' : 'Event', hasClock = hasTimes && WORD !== 'time';
     const LAYERS = Math.min(parts.length, swatches.length);
     const LEFT = 84, RIGHT = 16, TOP = 14, AXIS = 48, LINES = 4;
     const STRIP = hasFree ? 46 : 0; /* pixels of the share of fragmentation, below the axis */
@@ -19,12 +21,10 @@ function makeChart(canvas, onMoment) {
     const plotWidth = () => Math.max(Math.floor(canvas.clientWidth) - LEFT - RIGHT, 20);
     const byTime = () => hasTimes && find('by-time').checked;
 
+    const timeAt = share => timeOf(from) + share * (timeOf(to) - timeOf(from));
+
     /* A moment at a share of the window, and the reverse. */
-    function momentAt(share) {
-        if (!byTime())
-            return from + share * (to - from);
-        return momentOf(timeOf(from) + share * (timeOf(to) - timeOf(from)));
-    }
+    const momentAt = share => byTime() ? momentOf(timeAt(share)) : from + share * (to - from);
 
     function shareOf(moment) {
         if (!byTime())
@@ -100,8 +100,9 @@ function makeChart(canvas, onMoment) {
             c.globalAlpha = 1;
             const moment = Math.round(momentAt(i / LINES)), x = LEFT + i / LINES * width;
             c.textAlign = i === LINES ? 'right' : i ? 'center' : 'left';
-            c.fillText(`${i ? '' : 'event '}${moment}`, x, TOP + height + 18);
-            if (hasTimes)
+            const number = byTime() && !hasClock ? timeShown(timeAt(i / LINES)) : shown(moment);
+            c.fillText(`${i ? '' : `${WORD} `}${number}`, x, TOP + height + 18);
+            if (hasClock)
                 c.fillText(timeText(timeOf(moment)), x, TOP + height + 34);
         }
     }
@@ -207,8 +208,8 @@ function makeChart(canvas, onMoment) {
         const most = samples.reduce((sum, one) => Math.max(sum, one.reserved.high, one.held), 1);
         drawn = {view, width, height, samples, layers, most};
         drawStill(drawn);
-        canvas.setAttribute('aria-label', `Held, reserved and requested bytes from event ${Math.round(from)} to ` +
-                            `${Math.round(to)}, at most ${bytesText(most)}`);
+        canvas.setAttribute('aria-label', `Held, reserved and requested bytes from ${WORD} ` +
+                            `${shown(Math.round(from))} to ${shown(Math.round(to))}, at most ${bytesText(most)}`);
     }
 
     function draw() {
@@ -263,19 +264,19 @@ function makeChart(canvas, onMoment) {
         if (layer === drawn.layers.length)
             return '';
         const i = rangeAt(layer, above, drawn.samples[x].moment);
-        const one = i < 0 ? '' : `, here ${bytesText(size[i])} for ${nameOf(name[i])}, from event ${begin[i]} ` +
-            (end[i] === Infinity ? 'to the end' : `to ${end[i] - 1}`);
+        const one = i < 0 ? '' : `, here ${bytesText(size[i])} for ${nameOf(name[i])}, ${course.livesText(i)}`;
         const part = layer < swatches.length - 1 ? parts[layer] : 'others';
         return `; ${part}: ${bytesText(drawn.layers[layer][x])}${one}`;
     }
 
     function describe(x, y) {
         const {samples, most, height} = drawn, sample = samples[x], {free} = sample;
-        const time = hasTimes ? ` (${timeText(timeOf(sample.moment))})` : '';
+        const time = hasClock ? ` (${timeText(timeOf(sample.moment))})` : '';
         const parted = free ? ` (${percent(split(sample))} between ranges; largest free range ` +
             `${bytesText(free.largest)})` : '';
-        return `Event ${sample.moment}${time}: ${bytesText(sample.held)} held, ${bytesText(sample.reserved.high)} ` +
-            `reserved, of which ${percent(unused(sample))} is not held${parted}, ` +
+        return `${EVENT} ${shown(sample.moment)}${time}: ${bytesText(sample.held)} held, ` +
+            `${bytesText(sample.reserved.high)} reserved, ` +
+            `of which ${percent(unused(sample))} is not held${parted}, ` +
             `${bytesText(sample.requested.high)} requested${describeLayer(x, (TOP + height - y) / height * most)}`;
     }
 
@@ -324,7 +325,7 @@ function makeChart(canvas, onMoment) {
         const held = sums.held.high, reserved = sums.reserved.high;
         const at = Math.min(Math.floor(moment / EVERY), held.length - 1);
         if (document.activeElement === canvas)
-            find('hovered').textContent = `Event ${moment}: ${bytesText(held[at])} held, ` +
+            find('hovered').textContent = `${EVENT} ${shown(moment)}: ${bytesText(held[at])} held, ` +
                 `${bytesText(reserved[at])} reserved`;
         draw();
     }

@@ -127,5 +127,6 @@ void course_end(course *c)
     free(c->refusals);
     free(c->frees);
     free(c->names);
+    free(c->times);
     *c = (course){.trace = NULL};
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * course.h - the course of a memory: every range with its place and its lifetime, the pages with
- * their bytes over time, and what was refused. The page of quire replay --html shows it.
+ * their bytes over time, and what was refused. The pages of quire replay --html and quire plan
+ * --html show it.
  *
- * A moment is a number of events that have happened, from 0 to all of them. Moments never fall
- * from one element of an array to the next.
+ * A moment is a number of events that have happened, from 0 to all of them; or, with `times`, the
+ * rank of a time, from 0. Moments never fall from one element of an array to the next.
  */
 #ifndef QUIRE_SRC_TOOL_PAGE_COURSE_H
 #define QUIRE_SRC_TOOL_PAGE_COURSE_H
@@ -63,9 +64,11 @@ typedef struct course_free {
 /* Arrays grow; each has a count and the room that is allocated. */
 typedef struct course {
     const quire_trace
-        *trace;    /* with the times and the frames of the events; NULL: there are none */
-    uint64_t last; /* the moment after the last event */
-    uint64_t peak; /* the moment that is shown first */
+        *trace;      /* with the times and the frames of the events; NULL: there are none */
+    uint64_t last;   /* the moment after the last event, or of the last time */
+    uint64_t peak;   /* the moment that is shown first */
+    uint64_t *times; /* of the moments 0 to `last`, rising; NULL: moments are events */
+    bool is_plan;    /* the pages are arenas */
     course_range *ranges;
     uint64_t range_count, range_room;
     course_page *pages;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
- * course.js - reads the tables of the page (data.h), which have the course of the replay. A moment
- * is a number of events; a range lives at the moments from its begin up to, and without, its end.
+ * course.js - reads the tables of the page (data.h), which have a course. A moment is a number of
+ * events, or the rank of a time; the page shows the time then. A range lives at the moments from
+ * its begin up to, and without, its end.
  */
 'use strict';
 const find = id => document.getElementById(id);
@@ -22,6 +23,7 @@ function countBefore(sorted, isBefore) {
 const course = (() => {
     const data = find('explorer').dataset;
     const LAST = Number(data.events), PEAK = Number(data.peak);
+    const WORD = data.word, PLACE = data.place; /* what a moment is, and what has the ranges */
 
     /* ---- the tables ---------------------------------------------------------------------- */
 
@@ -268,6 +270,33 @@ const course = (() => {
     const timeOf = moment => between(timeMoment, timeNs, moment);
     const momentOf = ns => between(timeNs, timeMoment, ns);
 
+    /* ---- moments as the page shows them -------------------------------------------------- */
+
+    /* Times of a plan are numbers of its file, which may be too large for a double. Those after the
+       first one are exact below 2^51. */
+    const FIRST = WORD === 'time' && BigInt(data.first);
+    const timeShown = time => String(FIRST + BigInt(Math.round(time)));
+    const shown = moment => WORD === 'time' ? timeShown(timeOf(moment)) : String(moment);
+
+    /* The moment of an event, or the last one whose time is not after a time; -1 before all times. */
+    function momentShown(text) {
+        if (WORD !== 'time')
+            return Math.round(text) || 0;
+        const time = /^\d+$/.test(text) ? Number(BigInt(text) - FIRST) : Number(text) - Number(FIRST);
+        const near = Math.round(momentOf(time));
+        return Math.round(timeOf(near)) > time ? near - 1 : near;
+    }
+
+    /* The first and the last event, or time, at which a range lives. */
+    function livesText(i) {
+        const last = end[i] === Infinity ? 'the end' : WORD === 'time' ? BigInt(shown(end[i])) - 1n : end[i] - 1;
+        return `from ${WORD} ${shown(begin[i])} to ${last}`;
+    }
+
+    /* What a range lives, in events or time. */
+    const lifeOf = i => WORD === 'time' ? Math.round(timeOf(end[i])) - Math.round(timeOf(begin[i]))
+                                        : Math.min(end[i], LAST + 1) - begin[i];
+
     if (!isNamed)
         nameBySize();
     const byName = rankGroups(groupByName());
@@ -277,5 +306,6 @@ const course = (() => {
             memories, pageNumber, pageDedicated, pageElastic, pageMemory, stretchPage, stretchBegin, stretchEnd,
             stretchHasMemory, begin, end, page, offset, size, requested, name, refusedMoment, refusedSize, refusedName,
             frames, hasTimes, timeOf, momentOf, livesAt, stateAt, hasFree: freeMoment.length > 0, freeAt,
-            sums: readSums(), swatches, bytesText, timeText, count};
+            sums: readSums(), swatches, bytesText, timeText, count,
+            WORD, PLACE, shown, timeShown, momentShown, livesText, lifeOf};
 })();

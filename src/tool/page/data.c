@@ -158,12 +158,22 @@ static void write_time(qi_writer *w, const course *c, uint64_t moment)
         qi_write_format(w, "%" PRIu64 " %" PRIu64 "\n", moment, event.time_ns);
 }
 
+/* The times of ranks: the first, the last, and those at which the distance to the next changes. */
+static void write_ranks(qi_writer *w, const uint64_t *times, uint64_t last)
+{
+    for (uint64_t i = 0; i <= last; i++)
+        if (i == 0 || i == last || times[i + 1] - times[i] != times[i] - times[i - 1])
+            qi_write_format(w, "%" PRIu64 " %" PRIu64 "\n", i, times[i] - times[0]);
+}
+
 /* A trace without times has an empty table. */
 static void write_times(qi_writer *w, const course *c)
 {
     const uint64_t last = c->last, every = last / PAGE_MOST_TIMES + 1;
     begin_table(w, "times");
-    if (info_of(c).end_ns) {
+    if (c->times) {
+        write_ranks(w, c->times, last);
+    } else if (info_of(c).end_ns) {
         for (uint64_t moment = 1; moment < last; moment += every)
             write_time(w, c, moment);
         write_time(w, c, last);

@@ -12,7 +12,9 @@
  *               page; offset; size; requested bytes; name
  *     refusals  moment, bytes requested, name
  *     frames    moment at which a frame ends; of many frames every n-th
- *     times     moment, nanoseconds of the trace; of many events every n-th, and the last
+ *     times     moment, nanoseconds of the trace; of many events every n-th, and the last. If
+ *               moments are ranks of times: moment, its time after the first time; the times
+ *               between two rows lie on a straight line, without rounding
  *     free      moment, free bytes in pages that also have ranges, the largest free range; of many
  *               events every n-th
  *     columns   only if ranges are left out: the least and the most requested bytes of some

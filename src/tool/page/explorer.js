@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
- * explorer.js - shows the memory after any number of events: the pages with their ranges, and the
- * names by what they hold. A course of one moment has no chart, and nothing that chooses moments.
+ * explorer.js - shows the memory at any moment: the pages with their ranges, and the names by what
+ * they hold. A course of one moment has no chart, and nothing that chooses moments.
  */
 'use strict';
 (() => {
     const {LAST, PEAK, COUNT, names, nameOf, memories, pageNumber, pageDedicated, pageElastic, pageMemory,
            stretchPage, stretchBegin, stretchEnd, stretchHasMemory, begin, end, page, offset, size, requested, name,
-           refusedMoment, refusedSize, refusedName, livesAt, swatches, bytesText, count} = course;
+           refusedMoment, refusedSize, refusedName, livesAt, swatches, bytesText, count, WORD, PLACE, shown,
+           momentShown} = course;
 
     /* ---- the map ------------------------------------------------------------------------- */
 
@@ -16,12 +17,13 @@
     const MEMORY = 160, LEAST_WIDTH = 640; /* pixels of a memory's name; of a map that has room for it */
     const MOST_PAGES = 500; /* a canvas has at most 32767 pixels */
     let state, selected = -1, wanted = '';
+    let wantedBegin = -1; /* the moment that `wanted` means */
     let room = 0; /* pixels of the widest page, as last drawn */
     let left = LEFT; /* pixels beside the pages */
 
-    /* "#12" means the range that event 12 allocates; other text is a part of a name. */
+    /* "#12" means the ranges that event 12 allocates, or that begin at time 12; other text is a part of a name. */
     const isName = text => !wanted || text.toLowerCase().includes(wanted);
-    const isWanted = i => LAST && wanted[0] === '#' ? begin[i] === Number(wanted.slice(1)) : isName(nameOf(name[i]));
+    const isWanted = i => LAST && wanted[0] === '#' ? begin[i] === wantedBegin : isName(nameOf(name[i]));
 
     /* The pixels of a page: those of the largest one, or as wide as its share of it. */
     function widthOf(place) {
@@ -78,7 +80,7 @@
         const kind = pageDedicated[index] ? ' alone' : pageElastic[index] ? ' elastic' : '';
         c.fillStyle = c.textColor;
         c.textAlign = 'right';
-        c.fillText(`page ${pageNumber[index]}${kind}`, left - 8, top + BAR - 5);
+        c.fillText(`${PLACE} ${pageNumber[index]}${kind}`, left - 8, top + BAR - 5);
         c.textAlign = 'left';
         drawMemoryName(c, place, top);
         c.fillText(`${bytesText(place.bytes)}, ${Math.round(100 * place.held / place.bytes)} % held`,
@@ -92,6 +94,8 @@
             drawn = Math.max(drawn, pixel);
         }
     }
+
+    const when = () => `${WORD === 'time' ? 'at time' : 'after event'} ${shown(state.moment)}`;
 
     function drawMap() {
         const scale = window.devicePixelRatio || 1, width = map.clientWidth;
@@ -109,8 +113,8 @@
         c.scale(scale, scale);
         c.font = '12px sans-serif';
         pages.forEach((place, row) => drawPage(c, place, row));
-        map.setAttribute('aria-label', `${count(state.pages.length, 'page')} with ` +
-                         `${count(state.live, 'range')}${LAST ? ` after event ${state.moment}` : ''}`);
+        map.setAttribute('aria-label', `${count(state.pages.length, PLACE)} with ` +
+                         `${count(state.live, 'range')}${LAST ? ` ${when()}` : ''}`);
     }
 
     /* ---- ranges of the map --------------------------------------------------------------- */
@@ -125,11 +129,9 @@
     }
 
     function describe(i) {
-        const until = end[i] === Infinity ? 'to the end' : `to ${end[i] - 1}`;
         const memory = memories.length ? `memory ${memories[pageMemory[page[i]]]}, ` : '';
         return `${nameOf(name[i])}: ${bytesText(requested[i])} requested, ${bytesText(size[i])} held, ${memory}` +
-            `page ${pageNumber[page[i]]}, offset ${offset[i]}` +
-            (LAST ? `, lives from event ${begin[i]} ${until}` : '');
+            `${PLACE} ${pageNumber[page[i]]}, offset ${offset[i]}` + (LAST ? `, lives ${course.livesText(i)}` : '');
     }
 
     function select(i) {
@@ -179,6 +181,8 @@
     function searchFor(text) {
         find('find').value = text;
         wanted = text.toLowerCase();
+        const number = wanted.slice(1), moment = wanted[0] === '#' ? momentShown(number) : -1;
+        wantedBegin = moment >= 0 && shown(moment) === number ? moment : -1;
         show();
         showAll();
     }
@@ -213,8 +217,8 @@
         {title: 'largest', key: 'largest', format: bytesText},
         {title: 'held at the peak', key: 'peak', format: bytesText},
         {title: 'held at the end', key: 'end', format: bytesText},
-        {title: 'longest life, events', key: 'life'},
-    ];
+        {title: `longest life, ${WORD}s`, key: 'life'},
+    ].filter(({key}) => WORD !== 'time' || key !== 'end'); /* a plan holds nothing at the end of its times */
     let sortedBy = 'peak';
 
     /* What each name did over the whole run. */
@@ -225,7 +229,7 @@
         sum.largest = Math.max(sum.largest, size[i]);
         sum.peak += livesAt(i, PEAK) ? size[i] : 0;
         sum.end += end[i] === Infinity ? size[i] : 0;
-        sum.life = Math.max(sum.life, Math.min(end[i], LAST + 1) - begin[i]);
+        sum.life = Math.max(sum.life, course.lifeOf(i));
     }
 
     function showAll() {
@@ -247,8 +251,8 @@
         }
         const order = sortedBy === 'text' ? (a, b) => (a.text > b.text) - (a.text < b.text)
                                           : (a, b) => b[sortedBy] - a[sortedBy];
-        const only = wanted[0] === '#' && begin.indexOf(Number(wanted.slice(1)));
-        const found = totals.filter((sum, i) => sum.ranges && (only === false ? isName(sum.text) : i === name[only]));
+        const only = wanted[0] === '#' && new Set(name.filter((_, i) => begin[i] === wantedBegin));
+        const found = totals.filter((sum, i) => sum.ranges && (only ? only.has(i) : isName(sum.text)));
         body.replaceChildren();
         for (const sum of found.sort(order).slice(0, MOST_ROWS))
             addRow(body, COLUMNS.map(({key, format}) => format ? format(sum[key]) : sum[key]),
@@ -284,9 +288,11 @@
 
     /* Shows the state again, after a change of what is searched for. */
     function show() {
-        find('sums').textContent = (LAST ? `After event ${state.moment} of ${LAST}: ` : '') +
+        const moment = WORD === 'time' ? `At time ${shown(state.moment)}: `
+                                       : `After event ${state.moment} of ${LAST}: `;
+        find('sums').textContent = (LAST ? moment : '') +
             `${bytesText(state.held)} held in ${count(state.live, 'range')}, ` +
-            `${bytesText(state.reserved)} reserved in ${count(state.pages.length, 'page')}` +
+            `${bytesText(state.reserved)} reserved in ${count(state.pages.length, PLACE)}` +
             `${state.pages.length > MOST_PAGES ? `, of which the first ${MOST_PAGES} are drawn.` : '.'}`;
         drawMap();
         showNow();
@@ -297,7 +303,9 @@
         state = course.stateAt(whole);
         if (selected >= 0 && !livesAt(selected, whole))
             selected = -1;
-        find('slider').value = find('moment').value = whole;
+        find('slider').value = whole;
+        find('moment').value = shown(whole);
+        find('slider').setAttribute('aria-valuetext', when());
         chart.choose(whole);
         show();
     }
@@ -311,7 +319,7 @@
 
     function listen() {
         find('slider').addEventListener('input', event => showMoment(Number(event.target.value)));
-        find('moment').addEventListener('change', event => showMoment(Number(event.target.value)));
+        find('moment').addEventListener('change', event => showMoment(momentShown(event.target.value)));
         find('to-peak').addEventListener('click', () => showMoment(PEAK));
         find('to-end').addEventListener('click', () => showMoment(LAST));
         find('same-width').addEventListener('change', drawMap);
@@ -333,15 +341,17 @@
         find('find').placeholder = 'part of a name';
     }
     find('explorer').hidden = false;
-    find('slider').max = find('moment').max = LAST;
+    find('strip-help').hidden = !course.hasFree;
+    find('slider').max = LAST;
+    find('moment').max = shown(LAST);
     if (!course.isNamed && COUNT)
-        find('unnamed').textContent = `${LAST ? 'The trace has no names' : 'No range has a name'}: ` +
+        find('unnamed').textContent = `${LAST ? 'The file has no names' : 'No range has a name'}: ` +
             'each requested size has the place of one.';
     if (course.isBySize)
         find('unnamed').textContent += ' Names do not tell ranges apart, so colours stand for sizes.';
     if (course.omitted)
         find('left-out').textContent = `${count(course.omitted, 'range')} that hold few bytes` +
-            `${LAST ? ' or live for few events' : ''} are left out of pages and names.`;
+            `${LAST ? ` or live for few ${WORD}s` : ''} are left out of ${PLACE}s and names.`;
     showLegend();
     showRefused();
     showAll();

@@ -76,6 +76,29 @@ UNIT(page_data, the_ranges_of_most_bytes_and_events_are_written)
     check_table("names", "\na&lt;b\n");
 }
 
+/* Times of moments: the first, the last, and where the distance to the next one changes. */
+static void check_times(uint64_t *times, uint64_t last, const char *rows)
+{
+    course ranked = {.last = last, .times = times};
+    page_selection s;
+    qi_writer w;
+    gather_anew(0);
+    qi_writer_init(&w, gather, NULL);
+    CHECK(page_select(&s, &ranked, 1));
+    CHECK(page_write_data(&w, &ranked, &s));
+    CHECK_OK(qi_writer_finish(&w));
+    check_table("times", rows);
+}
+
+UNIT(page_data, times_of_ranks_have_a_row_where_their_distance_changes)
+{
+    uint64_t sparse[] = {UINT64_MAX - 100, UINT64_MAX - 99, UINT64_MAX - 98, UINT64_MAX - 8,
+                         UINT64_MAX};
+    check_times(sparse, 4, "0 0\n2 2\n3 92\n4 100\n");
+    check_times(sparse, 2, "0 0\n2 2\n");
+    check_times(sparse, 0, "0 0\n");
+}
+
 /* Least and most of requested, held and reserved bytes; a column of a short course is a moment. */
 UNIT(page_data, columns_have_the_sums_of_ranges_that_are_left_out)
 {
