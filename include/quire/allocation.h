@@ -88,7 +88,13 @@ typedef struct quire_allocation_options {
      * UNSUPPORTED if `alignment` exceeds quire_limits.page_alignment, where that is not 0.
      */
     uint64_t offset_alignment;
-    uint64_t unused[4]; /* must be zero */
+    /*
+     * Addresses without memory, which quire_back_range (quire/elastic.h) gives to parts of them.
+     * INVALID_ARGUMENT if the memory is not elastic, and with zero, dedicated, mapped,
+     * existing_pages, within_budget, offset_alignment or a stream.
+     */
+    bool lazy;
+    uint64_t unused[3]; /* must be zero */
 } quire_allocation_options;
 
 /* ---- allocating and freeing ----------------------------------------------------------------- */
@@ -149,7 +155,8 @@ struct quire_allocation_info {
     /* Host pointer to the byte at `offset`, valid until the allocation is freed. NULL if it was not
        made with `mapped`. */
     void *host;
-    uint64_t unused[4];
+    uint64_t backed; /* bytes of `size` that have memory: fewer in a lazy allocation */
+    uint64_t unused[3];
 };
 
 /* Writes where an allocation, live or reserved, lies. Errors: those of handles but WRONG_STATE. */

@@ -37,7 +37,7 @@
 #include <stdint.h>
 
 #define QUIRE_VERSION_MAJOR 0
-#define QUIRE_VERSION_MINOR 1
+#define QUIRE_VERSION_MINOR 2
 #define QUIRE_VERSION_PATCH 0
 
 #if defined(__GNUC__)

@@ -221,6 +221,7 @@ typedef struct quire_item {
                                     while another thread makes or frees it */
     quire_object object;
     const char *name; /* "" if it has none */
+    uint64_t backed;  /* bytes of `size` that have memory: fewer in a lazy allocation */
 } quire_item;
 
 /*

@@ -45,6 +45,7 @@
 #include "quire/device.h"         /* devices, heaps, memory kinds, budgets */
 #include "quire/memory.h"         /* memories, page policy, trim, limits */
 #include "quire/allocation.h"     /* allocate, free, map, read, write, views, find by address */
+#include "quire/elastic.h"        /* memory for parts of an allocation */
 #include "quire/resource.h"       /* buffers and images */
 #include "quire/default_memory.h" /* the same without creating a memory */
 #include "quire/transfer.h"       /* copies and fills */

@@ -16,7 +16,7 @@ SOURCES = ("LICENSE", "README.md", "backends/*", "bench/*", "docs/*", "include/*
 
 class Quire(ConanFile):
     name = "quire"
-    version = "0.1.0"
+    version = "0.2.0"
     description = "Suballocation of GPU memory: pages, placement, insight"
     license = "Apache-2.0 WITH LLVM-exception"
     package_type = "library"

@@ -185,6 +185,10 @@ void qi_checked_page_leaving(const struct qi_page *page);
 /* The same for bytes of an elastic page that get memory. */
 void qi_checked_page_grown(const struct qi_page *page, uint64_t from, uint64_t to);
 
+/* A lazy allocation, which has no red zones, uses bytes of its page; and has got or lost some. */
+void qi_checked_page_used(const struct qi_page *page, uint64_t from, uint64_t to);
+void qi_checked_resized(struct qi_slot *record);
+
 /*
  * In quarantine.c. Verifies all ranges in quarantine. Returns whether a write after a free was
  * found since the last check; `corruption` receives the sentence of the first one.
@@ -362,6 +366,18 @@ static inline void qi_checked_page_grown(const struct qi_page *page, uint64_t fr
     (void)page;
     (void)from;
     (void)to;
+}
+
+static inline void qi_checked_page_used(const struct qi_page *page, uint64_t from, uint64_t to)
+{
+    (void)page;
+    (void)from;
+    (void)to;
+}
+
+static inline void qi_checked_resized(struct qi_slot *record)
+{
+    (void)record;
 }
 
 #endif

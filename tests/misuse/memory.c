@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
- * memory.c - every wrong use of quire/memory.h, quire/preset.h and quire/allocation.h: the
+ * memory.c - every wrong use of quire/memory.h, preset.h, allocation.h and elastic.h: the
  * documented code, a sentence, zeroed outputs, nothing changed.
  */
 #include <stdio.h>
@@ -331,7 +331,7 @@ static void requests(void)
     refuse_wish(NOT_VISIBLE, device_only,
                 &(quire_allocation_options){.size = 1, .host_write = true});
     refuse_wish(NOT_VISIBLE, device_only, &(quire_allocation_options){.size = 1, .mapped = true});
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 3; i++) {
         quire_allocation_options options = good;
         options.unused[i] = UINT64_MAX;
         refuse_wish(INVALID, visible, &options);
@@ -660,6 +660,49 @@ static void finding(void)
     finding_nothing();
 }
 
+/* Both calls for a list of which the second range is wrong. */
+static void refuse_ranges(quire_result code, quire_view first, quire_view wrong)
+{
+    const quire_view ranges[] = {first, wrong};
+    REFUSE(code, quire_back_range(b.memory, ranges, 2));
+    REFUSE(code, quire_unback_range(b.memory, ranges, 2));
+}
+
+static void lazy_allocations(void)
+{
+    quire_allocation lazy, plain, made;
+    quire_memory *before = b.memory;
+    REFUSE_OUT(
+        INVALID, made,
+        quire_allocate(visible, &(quire_allocation_options){.size = SIZE, .lazy = true}, &made));
+    REFUSE(INVALID, quire_back_range(NULL, NULL, 0));
+    REFUSE(INVALID, quire_unback_range(NULL, NULL, 0));
+    REFUSE(UNSUPPORTED, quire_back_range(visible, NULL, 0));
+    REFUSE(UNSUPPORTED, quire_unback_range(visible, NULL, 0));
+    CHECK(bench_memory(&b, &(quire_memory_options){.elastic = true,
+                                                   .kind.mask = 0x2,
+                                                   .address_space = 1 << 20,
+                                                   .pages.page_size = 4096}));
+    CHECK_OK(
+        quire_allocate(b.memory, &(quire_allocation_options){.size = 40000, .lazy = true}, &lazy));
+    CHECK_OK(quire_allocate(b.memory, &(quire_allocation_options){.size = SIZE}, &plain));
+    const quire_view good = {lazy, 4096, 4096};
+    CHECK_OK(quire_back_range(b.memory, &good, 1));
+    refusal_begin(&b);
+    REFUSE(INVALID, quire_back_range(b.memory, NULL, 1));
+    REFUSE(INVALID, quire_unback_range(b.memory, NULL, 1));
+    refuse_ranges(UNSUPPORTED, good, (quire_view){plain, 0, 0});
+    refuse_ranges(INVALID, good, (quire_view){{0}, 0, 0});
+    refuse_ranges(FOREIGN, good, (quire_view){live, 0, 0});
+    refuse_ranges(OUTSIDE, good, (quire_view){lazy, 40000, 0});
+    refuse_ranges(OUTSIDE, good, (quire_view){lazy, 0, 40001});
+    refuse_ranges(OUTSIDE, good, (quire_view){lazy, 1, UINT64_MAX});
+    REFUSE(WRONG_STATE, quire_write(b.memory, lazy, 4095, "ab", 2));
+    quire_memory_destroy_all(&b.memories[2]);
+    b.memory = before;
+    refusal_begin(&b);
+}
+
 static const misuse_case cases[] = {
     {"creating memories", creation},
     {"elastic memories", elastic},
@@ -681,12 +724,13 @@ static const misuse_case cases[] = {
     {"flushing and invalidating", syncing},
     {"flushing and invalidating many", syncing_many},
     {"writing and reading", copying},
+    {"lazy allocations", lazy_allocations},
     {"making views", making_views},
     {"using views", using_views},
     {NULL, NULL},
 };
 
-static const char *const headers[] = {"memory.h", "page_policy.h", "preset.h", "allocation.h",
-                                      NULL};
+static const char *const headers[] = {"memory.h",     "page_policy.h", "preset.h",
+                                      "allocation.h", "elastic.h",     NULL};
 
 const misuse_area misuse_memory = {"memory", begin, end, cases, headers};

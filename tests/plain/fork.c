@@ -146,6 +146,13 @@ static void free_by_address(quire_memory *memory, quire_allocation allocation, i
         CHECK_OK(quire_free_at_address(memory, info.address, NULL));
 }
 
+/* What a case of the table at the end varies. */
+static struct variant {
+    uint32_t shards; /* 0 means more and more */
+    bool elastic;
+    quire_event_kinds event;
+} variant;
+
 /* Uses a memory in every way and destroys it. */
 static void use_and_end(void *user)
 {
@@ -175,10 +182,31 @@ static void use_and_end(void *user)
 
 /* ---- threads that allocate ---------------------------------------------------------------- */
 
+/* Gives and takes memory of a lazy allocation of 16 chunks, and uses it. */
+static void change_chunks(quire_memory *memory, quire_allocation lazy, uint32_t number)
+{
+    const uint64_t chunk = 64 * KIB, first = number * 5 % 16, count = number % 5 + 1;
+    const quire_view range = {lazy, first * chunk, (first + count < 16 ? count : 1) * chunk};
+    CHECK_OK(quire_back_range(memory, &range, 1));
+    CHECK_OK(quire_write(memory, lazy, range.offset + range.size - 4, "four", 4));
+    if (number % 3)
+        CHECK_OK(quire_unback_range(memory, &range, 1));
+}
+
+static quire_allocation allocate_lazy(quire_memory *memory)
+{
+    quire_allocation made;
+    const quire_allocation_options options = {.size = 16 * 64 * KIB, .lazy = true};
+    CHECK_OK(quire_allocate(memory, &options, &made));
+    return made;
+}
+
 static void *churn(void *user)
 {
     scene *s = user;
     quire_allocation live[8] = {{0}};
+    const quire_allocation lazy =
+        variant.elastic ? allocate_lazy(s->memory) : (quire_allocation){0};
     for (uint32_t i = 0; !qi_atomic_load_acquire_u32(&s->is_over); i++) {
         quire_allocation *a = &live[i * 7 % 8];
         const quire_allocation_options options = {.size = (UINT64_C(64) << i % 13) + i % 5,
@@ -191,16 +219,11 @@ static void *churn(void *user)
             CHECK_OK(quire_memory_trim(s->memory, 0, NULL));
         if (i % 16 == 0)
             CHECK_OK(quire_write(s->memory, *a, 0, "four", 4));
+        if (variant.elastic && i % 4 == 3)
+            change_chunks(s->memory, lazy, i);
     }
     return NULL;
 }
-
-/* What a case of the table below varies. */
-static struct variant {
-    uint32_t shards; /* 0 means more and more */
-    bool elastic;
-    quire_event_kinds event;
-} variant;
 
 static void fork_beside_threads(void)
 {

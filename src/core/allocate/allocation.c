@@ -16,6 +16,7 @@
 #include "src/core/find/addresses.h"
 #include "src/core/page/backing.h"
 #include "src/core/page/empty.h"
+#include "src/core/page/lazy.h"
 #include "src/core/page/life.h"
 #include "src/core/page/map.h"
 #include "src/core/page/range.h"
@@ -126,8 +127,9 @@ static void copy_record(quire_memory *memory, uint32_t slot, quire_allocation_in
         .dedicated = page->dedicated,
         .offset = record->offset,
         .left_padding = record->left_padding,
-        .size = record->size,
-        .requested = record->requested,
+        .size = qi_slot_extent(record),
+        .requested = qi_slot_usable(record),
+        .backed = record->size,
         .user_data = qi_slot_user_data(record),
         .object = record->object,
         .native = qi_slot_native(record),
@@ -213,7 +215,8 @@ static qi_slot_meta *exchange_name(quire_memory *memory, qi_slot *record, qi_slo
         char *old = kept->name;
         kept->name = made->name;
         made->name = old;
-    } else if (record->object != QUIRE_OBJECT_IMAGE && !kept->user_data && !kept->uses) {
+    } else if (record->object != QUIRE_OBJECT_IMAGE && !kept->user_data && !kept->uses &&
+               !kept->lazy) {
         record->meta = NULL;
         made = kept;
     } else {
@@ -241,7 +244,7 @@ static quire_result rename_slot(quire_memory *memory, uint32_t slot, qi_slot_met
 quire_result qi_allocation_set_slot_name(quire_memory *memory, uint32_t slot, const char *name)
 {
     qi_slot_meta *made = NULL;
-    quire_result result = qi_slot_meta_create(&memory->host, name, 0, false, &made);
+    quire_result result = qi_slot_meta_create(&memory->host, name, 0, 0, &made);
     return result ? result : rename_slot(memory, slot, made);
 }
 

@@ -23,6 +23,7 @@
 #include "src/core/find/addresses.h"
 #include "src/core/page/backing.h"
 #include "src/core/page/empty.h"
+#include "src/core/page/lazy.h"
 #include "src/core/page/life.h"
 #include "src/core/page/map.h"
 #include "src/core/page/range.h"
@@ -457,16 +458,13 @@ static bool wait_for_change(climb *c)
     return qi_page_wait_for_change(c->shard, c->refusal, &c->wait);
 }
 
-static bool lacks_addresses(const climb *c)
-{
-    return can_extend(c) && !qi_backing_has_addresses(c->shard, c->range.size, alignment_of(c));
-}
-
 /* Destroys empty pages of the device's other memories. */
 static bool trim_other_memories(climb *c)
 {
     give_back(c);
-    if (lacks_addresses(c) || find_needed(c) ||
+    bool has_addresses =
+        !can_extend(c) || qi_backing_has_addresses(c->shard, c->range.size, alignment_of(c));
+    if (!has_addresses || find_needed(c) ||
         !qi_pages_take_from_others(c->shard, c->refusal, c->needed, c->dedicated,
                                    &c->trims_of_others))
         return false;
@@ -572,6 +570,8 @@ static verdict take_last_resort(climb *c)
  */
 static quire_result climb_under_lock(climb *c)
 {
+    if (c->request->lazy)
+        return qi_lazy_take(c->shard, &c->range, &c->slot, &c->progress);
     verdict outcome = take_existing(c);
     while (outcome == NEXT || outcome == AGAIN) {
         outcome = take_page(c);
@@ -601,8 +601,10 @@ static quire_result climb_within_name(climb *c)
         return climb_under_lock(c);
     if (QI_IS_CHECKED || memory->on_out_of_memory.callback) /* a later attempt may succeed */
         keep_error(c);
-    quire_result result = qi_names_admit(
-        &memory->names, limited, qi_checked_size_without(memory, c->request, c->range.size));
+    quire_result result = QUIRE_SUCCESS;
+    if (!c->request->lazy) /* which has no bytes yet */
+        result = qi_names_admit(&memory->names, limited,
+                                qi_checked_size_without(memory, c->request, c->range.size));
     if (!result)
         result = climb_under_lock(c);
     if (result || !name)
@@ -610,7 +612,7 @@ static quire_result climb_within_name(climb *c)
     qi_slot *record = qi_memory_slot(memory, c->slot);
     result = qi_names_replace(&memory->names, NULL, name, record);
     if (result) {
-        record->meta = NULL; /* a record has a name only while its limits count it */
+        qi_slot_detach_meta(record); /* it has a name only while its limits count it */
         c->is_over_name = true;
     }
     return result;
@@ -716,7 +718,7 @@ static quire_result prepare(quire_memory *memory, const qi_request *request, cli
     c->request = request;
     bool is_for_images = request->optimal && memory->first_shard;
     c->home = is_for_images ? memory->shards[0] : qi_shard_mine(memory);
-    c->dedicated = qi_request_needs_dedicated(memory, request);
+    c->dedicated = !request->lazy && qi_request_needs_dedicated(memory, request);
     c->needed = 0;
     c->tried = c->caller_calls = 0;
     c->has_before = false;
@@ -725,7 +727,7 @@ static quire_result prepare(quire_memory *memory, const qi_request *request, cli
         (qi_page_progress){.within_budget = request->within_budget, .zero = request->zero};
     if (memory->atom > range->alignment)
         range->alignment = memory->atom;
-    if (request->tied) /* the page has exactly the object's size */
+    if (request->tied || request->lazy) /* the object's size; whole chunks */
         return QUIRE_SUCCESS;
     if (qi_add_overflows(held, room, &held) ||
         qi_policy_size_overflows(&memory->policy, held, &range->size) ||
@@ -775,13 +777,13 @@ quire_result qi_allocate(quire_memory *memory, const qi_request *request, quire_
         result = qi_addresses_refuse();
     if (!result)
         result = qi_slot_meta_create(&memory->host, request->name, is_raw ? 0 : request->user_data,
-                                     c.range.object == QUIRE_OBJECT_IMAGE, &c.range.meta);
+                                     qi_request_meta_parts(request), &c.range.meta);
     if (!result)
         result = climb_up(&c);
     if (result)
         return refuse(memory, &c, result);
     *slot = c.slot;
-    if (!request->tied) /* a tied object is not bound yet: its bytes cannot be written */
+    if (!request->tied && !request->lazy) /* a tied object is not bound yet: no bytes to write */
         qi_checked_placed(memory, *slot, request->zero);
     if (qi_unlikely(request->host_use & QI_HOST_MAPPED))
         result = qi_page_map_keep(memory, *slot);

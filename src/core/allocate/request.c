@@ -87,19 +87,43 @@ static quire_result resolve_unit(const quire_memory *memory, uint64_t number, qi
     return QUIRE_SUCCESS;
 }
 
+/* A lazy allocation has no memory when the call returns, and no other allocation's range. */
+static quire_result check_lazy(const quire_memory *memory, const quire_allocation_options *options)
+{
+    const char *word = options->zero               ? "zero"
+                       : options->dedicated        ? "dedicated"
+                       : options->mapped           ? "mapped"
+                       : options->existing_pages   ? "existing_pages"
+                       : options->within_budget    ? "within_budget"
+                       : options->offset_alignment ? "offset_alignment"
+                       : options->stream           ? "stream"
+                                                   : NULL;
+    if (!memory->is_elastic)
+        return qi_fail_naming(QUIRE_ERROR_INVALID_ARGUMENT,
+                              "a lazy allocation is requested, and memory '%t' is not elastic",
+                              memory->name, 0);
+    return word ? qi_fail_text(QUIRE_ERROR_INVALID_ARGUMENT,
+                               "quire_allocation_options.lazy does not go with %s", word)
+                : QUIRE_SUCCESS;
+}
+
 quire_result qi_request_from(const quire_memory *memory, const quire_allocation_options *options,
                              qi_request *request)
 {
     quire_result result = qi_check_unused(options, "quire_allocation_options");
     if (result)
         return result;
-    *request = (qi_request){.range = qi_range_request_from(options), .upper = options->upper};
+    *request = (qi_request){
+        .range = qi_range_request_from(options), .upper = options->upper, .lazy = options->lazy};
     QI_REQUEST_TAKE(request, options);
     if (options->upper && options->stream)
         return qi_fail(
             QUIRE_ERROR_INVALID_ARGUMENT,
             "quire_allocation_options.upper is set with a stream, whose freed ranges lie anywhere");
-    result = qi_request_check(memory, request);
+    if (options->lazy)
+        result = check_lazy(memory, options);
+    if (!result)
+        result = qi_request_check(memory, request);
     return !result && options->offset_alignment
                ? resolve_unit(memory, options->offset_alignment, request)
                : result;

@@ -48,6 +48,7 @@ typedef struct qi_request {
     bool existing_pages;    /* no page is made, grown or waited for */
     bool within_budget;     /* no page exceeds the backend's budget */
     bool upper;             /* from the upper end of the page of a linear memory */
+    bool lazy;              /* addresses without memory in an elastic page */
     bool reserved;          /* not committed yet: it is not found by address */
     bool optimal;           /* an image of optimal tiling */
     quire_stream *stream;   /* ranges freed on it are reused before their points have passed */
@@ -78,6 +79,14 @@ QUIRE_MUST_USE quire_result qi_request_from(const quire_memory *memory,
                                             const quire_allocation_options *options,
                                             qi_request *request);
 
+/* Returns QI_META_..., or 0. */
+static inline uint32_t qi_request_meta_parts(const qi_request *request)
+{
+    if (request->lazy)
+        return QI_META_LAZY;
+    return request->range.object == QUIRE_OBJECT_IMAGE ? QI_META_IMAGE : 0;
+}
+
 /* Whether the request gets a dedicated page. */
 bool qi_request_needs_dedicated(const quire_memory *memory, const qi_request *request);
 
@@ -92,7 +101,7 @@ uint64_t qi_request_max_fast(const quire_memory *memory);
 static inline bool qi_request_is_fast(const quire_memory *memory, const qi_request *request)
 {
     return !request->name && !request->range.object && !request->zero && !request->dedicated &&
-           !request->upper && !request->unit &&
+           !request->lazy && !request->upper && !request->unit &&
            !(request->host_use & QI_HOST_MAPPED && memory->maps_on_demand) &&
            request->range.size <= memory->max_fast_size;
 }
@@ -122,8 +131,8 @@ QI_ALWAYS_INLINE bool qi_request_is_plain_up_to(const quire_memory *memory,
 {
     const uint64_t *unused = options->unused;
     uint64_t alignment = options->alignment;
-    return !((uintptr_t)options->name | options->offset_alignment | unused[0] | unused[1] |
-             unused[2] | unused[3]) &&
+    return !((uintptr_t)options->name | options->offset_alignment | options->lazy | unused[0] |
+             unused[1] | unused[2]) &&
            !qi_request_has_flags(options) && options->size - 1 < max_size &&
            alignment <= memory->max_alignment && !(alignment & (alignment - 1));
 }

@@ -13,6 +13,7 @@
 #include "src/base/bits.h"
 #include "src/base/handle.h"
 #include "src/base/result.h"
+#include "src/core/page/lazy.h"
 #include "src/core/page/map.h"
 
 static quire_result refuse_device_only(const quire_memory *memory)
@@ -50,13 +51,13 @@ static quire_result refuse_range(const quire_memory *memory, uint32_t slot, uint
                           "'%t', which has %u byte%s",
                           memory->name, size, offset,
                           qi_slot_public_handle(&memory->slots, slot).id,
-                          qi_memory_slot(memory, slot)->requested);
+                          qi_slot_usable(qi_memory_slot(memory, slot)));
 }
 
 static quire_result resolve_slot(const quire_memory *memory, uint32_t slot, uint64_t offset,
                                  uint64_t *size)
 {
-    return resolve(qi_memory_slot(memory, slot)->requested, offset, size)
+    return resolve(qi_slot_usable(qi_memory_slot(memory, slot)), offset, size)
                ? QUIRE_SUCCESS
                : refuse_range(memory, slot, offset, *size);
 }
@@ -297,9 +298,12 @@ static quire_result begin_copy(quire_memory *memory, quire_allocation allocation
     quire_result result = qi_slot_begin_use(&memory->slots, allocation, QI_ACCEPT_LIVE, slot);
     if (result)
         return result;
-    if (qi_range_fits(offset, size, qi_memory_slot(memory, *slot)->requested))
+    const qi_slot *record = qi_memory_slot(memory, *slot);
+    result = qi_range_fits(offset, size, qi_slot_usable(record))
+                 ? qi_lazy_check_if(memory, *slot, offset, size)
+                 : refuse_range(memory, *slot, offset, size);
+    if (!result)
         return QUIRE_SUCCESS;
-    result = refuse_range(memory, *slot, offset, size);
     qi_slot_end_use(&memory->slots, *slot);
     return result;
 }
@@ -349,7 +353,7 @@ quire_result qi_access_get_native(quire_memory *memory, quire_allocation allocat
     else
         native->host = page->native.host ? (char *)page->native.host + record->offset : NULL;
     native->offset = record->offset;
-    native->size = record->size;
+    native->size = qi_slot_extent(record);
     native->is_among_images =
         !page->dedicated && qi_shard_is_for_images(memory, qi_shard_of_slot(memory, slot));
     /* the lock guards the word that holds the user data or the native handle (slot.h) */
@@ -447,6 +451,8 @@ quire_result qi_access_begin_fill(quire_memory *memory, quire_allocation allocat
     if (result)
         return result;
     result = resolve_slot(memory, *slot, offset, size);
+    if (!result)
+        result = qi_lazy_check_if(memory, *slot, offset, *size);
     if (result)
         qi_slot_end_use(&memory->slots, *slot);
     return result;

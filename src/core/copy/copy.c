@@ -8,6 +8,7 @@
 #include "src/base/bits.h"
 #include "src/base/result.h"
 #include "src/base/thread.h"
+#include "src/core/page/lazy.h"
 #include "src/core/slot/slot.h"
 
 /* 16 MiB: bytes between two calls of a progress callback whose step is 0. */
@@ -92,11 +93,15 @@ static quire_result begin_in_memory(const quire_copy_end *requested, uint64_t ex
     if (result)
         return result;
     const qi_slot *record = qi_memory_slot(memory, end->slot);
-    if (!qi_range_fits(side->offset, extent, record->requested)) {
-        result = qi_fail_naming(QUIRE_ERROR_OUT_OF_RANGE,
-                                "the copy takes %u byte%s at offset %u of the allocation in '%t', "
-                                "which has %u byte%s",
-                                is_target ? "to" : "from", extent, side->offset, record->requested);
+    if (qi_range_fits(side->offset, extent, qi_slot_usable(record)))
+        result = qi_lazy_check_if(memory, end->slot, side->offset, extent);
+    else
+        result =
+            qi_fail_naming(QUIRE_ERROR_OUT_OF_RANGE,
+                           "the copy takes %u byte%s at offset %u of the allocation in '%t', "
+                           "which has %u byte%s",
+                           is_target ? "to" : "from", extent, side->offset, qi_slot_usable(record));
+    if (result) {
         qi_slot_end_use(&memory->slots, end->slot);
         return result;
     }

@@ -184,6 +184,16 @@ void qi_checked_page_grown(const qi_page *page, uint64_t from, uint64_t to)
     qi_debug_pattern_poison(page, (qi_span){from, to});
 }
 
+void qi_checked_page_used(const qi_page *page, uint64_t from, uint64_t to)
+{
+    qi_debug_pattern_unpoison(page, (qi_span){from, to});
+}
+
+void qi_checked_resized(qi_slot *record)
+{
+    record->watch = (qi_watch){.tail = record->size, .end = record->size};
+}
+
 /* ---- verifying ---------------------------------------------------------------------------- */
 
 void qi_checked_await_reader(quire_memory *memory, uint32_t slot)

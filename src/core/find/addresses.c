@@ -319,7 +319,7 @@ static bool find_in_page(quire_memory *memory, const qi_page_addresses *page, ui
     /* a start that is set keeps the record as it is */
     bool is_found = find_before(memory, page, offset, &start, &id) && is_current(memory, id) &&
                     offset >= start &&
-                    offset - start < qi_memory_slot(memory, qi_handle_slot(id))->size;
+                    offset - start < qi_slot_extent(qi_memory_slot(memory, qi_handle_slot(id)));
     qi_lock_release(page->lock);
     if (is_found)
         *found = (qi_found){{id}, offset - start};

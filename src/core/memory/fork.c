@@ -12,6 +12,7 @@
 #include "src/core/find/addresses.h"
 #include "src/core/memory/memory.h"
 #include "src/core/page/backing.h"
+#include "src/core/page/lazy.h"
 #include "src/core/page/map.h"
 #include "src/core/page/range.h"
 #include "src/core/page/sizes.h"
@@ -127,6 +128,7 @@ static void settle_pages(quire_memory *memory)
     qi_page *list = NULL;
     for (uint32_t i = 0; i < pages->top; i++) {
         qi_page *page = qi_page_at(pages, i);
+        qi_lazy_settle(page);
         if (is_gone(page->owner))
             list = settle_page(memory, page, list);
     }

@@ -126,14 +126,20 @@ static void add_span(span_list *list, const qi_chunk_run *run)
     list->bytes += run->size;
 }
 
-/* Lists holes of a window that come after *at. Returns false if there are none. */
+/* Lists pieces of a window that come after *at. Returns false if there are none. */
+static bool list_pieces(const quire_space *space, const qi_window *window, qi_piece piece,
+                        qi_chunk_run *at, span_list *list)
+{
+    *list = (span_list){.count = 0};
+    while (list->count < MAX_SPANS && qi_space_next_piece(space, window, piece, at))
+        add_span(list, at);
+    return list->count != 0;
+}
+
 static bool list_holes(const quire_space *space, const qi_window *window, qi_chunk_run *at,
                        span_list *list)
 {
-    *list = (span_list){.count = 0};
-    while (list->count < MAX_SPANS && qi_space_next_piece(space, window, QI_PIECE_HOLE, at))
-        add_span(list, at);
-    return list->count != 0;
+    return list_pieces(space, window, QI_PIECE_HOLE, at, list);
 }
 
 /* Requires the shard's lock. Takes free chunks of up to `bytes` out of the space: a few ranges are
@@ -354,12 +360,38 @@ static void restore_promise(qi_page *page, qi_page_progress *progress)
     qi_error_restore(&error);
 }
 
+/* ---- kept windows ------------------------------------------------------------------------- */
+
+quire_result qi_backing_back_pieces(qi_page *page, const qi_window *part,
+                                    qi_page_progress *progress)
+{
+    quire_result result = back_window(page, part, true, progress);
+    if (result)
+        restore_promise(page, progress);
+    return result;
+}
+
+void qi_backing_unback_pieces(qi_page *page, const qi_window *part, qi_piece piece)
+{
+    qi_shard *shard = page->shard;
+    qi_chunk_run at = {0};
+    span_list list;
+    while (list_pieces(shard->space, part, piece, &at, &list)) {
+        change_bytes(page, 0, list.bytes);
+        qi_lock_release(&shard->lock);
+        unback(page, &list, false);
+        qi_lock_acquire(&shard->lock);
+    }
+    qi_space_mark_pieces(shard->space, part, piece, QI_PIECE_HOLE);
+}
+
 /* ---- in the child of a fork --------------------------------------------------------------- */
 
 /* Takes what stretches without ranges may have. */
 typedef struct gaps {
     const qi_page *page;
-    uint64_t end; /* of the range before */
+    uint64_t end;  /* of the range before */
+    uint64_t kept; /* bytes of kept windows that have memory */
 } gaps;
 
 /* A hole is whole chunks; what is less lies at the edge of a slab. */
@@ -374,9 +406,29 @@ static void unback_gap(const gaps *g, uint64_t end)
                                   &(quire_span){first, end - first}, 1, false);
 }
 
+static void visit_kept(gaps *g, const quire_space_item *item)
+{
+    const qi_page *page = g->page;
+    const qi_slot *record = qi_memory_slot(page->shard->memory, (uint32_t)item->user);
+    const qi_window window = {.region = item->region,
+                              .node = qi_slot_lazy(record)->node,
+                              .offset = item->offset,
+                              .size = item->size};
+    qi_chunk_run run = {0};
+    while (qi_space_next_piece(page->shard->space, &window, QI_PIECE_BACKED, &run)) {
+        unback_gap(g, run.offset);
+        g->end = run.offset + run.size;
+        g->kept += run.size;
+    }
+}
+
 static bool visit_range(void *user, const quire_space_item *item)
 {
     gaps *g = user;
+    if (!item->is_free && !item->range.id) {
+        visit_kept(g, item);
+        return true;
+    }
     unback_gap(g, item->offset - item->left_padding);
     g->end = item->offset + item->size;
     return true;
@@ -391,7 +443,7 @@ void qi_backing_settle(qi_page *page)
     page->window.size = 0;
     qi_space_walk_region(space, page->region, visit_range, &g);
     unback_gap(&g, page->native.native.size);
-    set_bytes(page, space->region_bytes);
+    set_bytes(page, space->region_bytes + g.kept);
 }
 
 /* ---- room --------------------------------------------------------------------------------- */

@@ -85,6 +85,16 @@ QUIRE_MUST_USE quire_result qi_backing_add(qi_shard *shard, uint64_t bytes,
                                            qi_page_progress *progress);
 
 /*
+ * Both require the shard's lock, for a page that is resizing, and a part of a kept window; they
+ * release and reacquire the lock. Backing gives the holes of the part memory, as
+ * qi_backing_make_room, and leaves it to the caller to mark them; on failure nothing has changed.
+ * Unbacking takes the memory of one kind of pieces, and marks them as holes.
+ */
+QUIRE_MUST_USE quire_result qi_backing_back_pieces(qi_page *page, const qi_window *part,
+                                                   qi_page_progress *progress);
+void qi_backing_unback_pieces(qi_page *page, const qi_window *part, qi_piece piece);
+
+/*
  * In the child of a fork, for an elastic page that a vanished thread was changing: what it had not
  * completed becomes holes, and no hole has memory. Calls the backend's table directly, without
  * counting, and takes no lock. The statistics follow.

@@ -41,6 +41,32 @@ quire_result qi_range_take_page(qi_page *page, const qi_range_request *request, 
     return QUIRE_SUCCESS;
 }
 
+/* ---- lazy allocations --------------------------------------------------------------------- */
+
+/* Chunks without memory have no addresses to find, and those with memory are free. */
+static void uncover(const qi_page *page, const qi_window *window)
+{
+    const quire_space *space = page->shard->space;
+    qi_chunk_run run = {0};
+    while (qi_space_next_piece(space, window, QI_PIECE_HOLE, &run))
+        qi_addresses_uncover(page->shard->memory, page, run.offset, run.size);
+    run = (qi_chunk_run){0};
+    while (qi_space_next_piece(space, window, QI_PIECE_BACKED, &run))
+        qi_checked_page_grown(page, run.offset, run.offset + run.size);
+}
+
+void qi_range_give_lazy(qi_shard *shard, const qi_slot *record)
+{
+    qi_page *page = record->tally->page;
+    qi_lazy *lazy = qi_slot_lazy(record);
+    const qi_window window = {
+        .region = lazy->region, .node = lazy->node, .offset = lazy->offset, .size = lazy->size};
+    uncover(page, &window);
+    qi_space_close_window(shard->space, &window);
+    qi_host_release(&shard->memory->host, lazy, 1, sizeof *lazy);
+    page->lazy_count--;
+}
+
 /* ---- the inbox ---------------------------------------------------------------------------- */
 
 static void drain(qi_shard *shard)
@@ -118,7 +144,7 @@ static qi_slot_meta *detach_meta(qi_shard *shard, qi_slot *record)
     qi_lock_acquire(&shard->lock);
     qi_ignore(qi_names_replace(&shard->memory->names, meta->name, NULL,
                                record)); /* removing a name cannot fail */
-    record->meta = NULL;
+    qi_slot_detach_meta(record);
     qi_lock_release(&shard->lock);
     return meta;
 }
@@ -151,7 +177,7 @@ static void release_rest(quire_memory *memory, uint32_t slot, qi_slot *record)
 void qi_release_name(quire_memory *memory, uint32_t slot)
 {
     qi_slot *record = qi_memory_slot(memory, slot);
-    if (!record->object)
+    if (!record->object && !qi_slot_is_lazy(record)) /* its meta record has its addresses */
         release_meta(memory, record);
 }
 

@@ -137,6 +137,9 @@ QUIRE_MUST_USE QI_ALWAYS_INLINE quire_result qi_range_take(qi_shard *shard,
 QUIRE_MUST_USE quire_result qi_range_take_page(qi_page *page, const qi_range_request *request,
                                                uint32_t *slot);
 
+/* Gives the addresses of a lazy slot back: chunks with memory are free then. */
+void qi_range_give_lazy(qi_shard *shard, const qi_slot *record);
+
 /* Gives back a PRIVATE slot whose range is free already. Returns whether its page became empty. */
 static inline bool qi_range_give_slot(qi_shard *shard, qi_slot *record, uint32_t slot)
 {
@@ -153,8 +156,10 @@ static inline bool qi_range_give_slot(qi_shard *shard, qi_slot *record, uint32_t
 static inline bool qi_range_give(qi_shard *shard, qi_slot *record, uint32_t slot)
 {
     __builtin_prefetch(record->tally, 1);
-    if (record->range.id) /* 0 on a dedicated page. The range is live: this cannot fail. */
+    if (record->range.id) /* The range is live: this cannot fail. */
         (void)shard->space->free_range(shard->space, record->range);
+    else if (qi_slot_is_lazy(record)) /* and not on a dedicated page */
+        qi_range_give_lazy(shard, record);
     return qi_range_give_slot(shard, record, slot);
 }
 

@@ -110,6 +110,36 @@ quire_result qi_names_replace_any(qi_names *names, const char *old, const char *
     return QUIRE_SUCCESS;
 }
 
+static void shrink_before(const qi_names *names, const qi_name_limit *end, const char *name,
+                          uint64_t bytes)
+{
+    for (qi_name_limit *limit = names->first; limit != end; limit = limit->next)
+        if (is_of(limit, name)) {
+            qi_account_give(&limit->held, bytes);
+            qi_atomic_sub_u64(&limit->requested, bytes);
+        }
+}
+
+quire_result qi_names_grow(qi_names *names, const char *name, uint64_t bytes)
+{
+    uint64_t held = 0;
+    for (qi_name_limit *limit = names->first; limit; limit = limit->next) {
+        if (!is_of(limit, name))
+            continue;
+        if (!qi_account_take(&limit->held, bytes, qi_account_max(&limit->held), &held)) {
+            shrink_before(names, limit, name, bytes);
+            return refuse(limit, bytes, held);
+        }
+        qi_atomic_add_u64(&limit->requested, bytes);
+    }
+    return QUIRE_SUCCESS;
+}
+
+void qi_names_shrink(qi_names *names, const char *name, uint64_t bytes)
+{
+    shrink_before(names, NULL, name, bytes);
+}
+
 qi_name_limit **qi_name_limit_find(qi_names *names, const char *prefix)
 {
     qi_name_limit **link = &names->first;

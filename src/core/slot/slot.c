@@ -464,6 +464,7 @@ void qi_slot_meta_release(qi_host *host, qi_slot_meta *meta)
         return;
     qi_host_release_text(host, meta->name);
     qi_host_release(host, meta->image, 1, sizeof *meta->image);
+    qi_host_release(host, meta->lazy, 1, sizeof *meta->lazy);
     qi_host_release(host, meta, 1, sizeof *meta);
 }
 
@@ -473,27 +474,27 @@ qi_slot_meta *qi_slot_meta_create_empty(qi_host *host)
 }
 
 /* Returns false if host memory is exhausted; what was allocated stays in the record. */
-static bool fill(qi_host *host, qi_slot_meta *meta, const char *name, bool is_image)
+static bool fill(qi_host *host, qi_slot_meta *meta, const char *name, uint32_t parts)
 {
     if (name)
         meta->name = qi_host_copy_text(host, name);
-    if (is_image)
+    if (parts & QI_META_IMAGE)
         meta->image = qi_host_allocate(host, 1, sizeof *meta->image);
-    return (!name || meta->name) && (!is_image || meta->image);
+    return (!name || meta->name) && (!(parts & QI_META_IMAGE) || meta->image);
 }
 
 quire_result qi_slot_meta_create_some(qi_host *host, const char *name, uint64_t user_data,
-                                      bool is_image, qi_slot_meta **meta)
+                                      uint32_t parts, qi_slot_meta **meta)
 {
     *meta = qi_slot_meta_create_empty(host);
-    if (*meta && fill(host, *meta, name, is_image)) {
+    if (*meta && fill(host, *meta, name, parts)) {
         (*meta)->user_data = user_data;
         return QUIRE_SUCCESS;
     }
     qi_slot_meta_release(host, *meta);
     *meta = NULL;
     return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
-                   "no host memory for the name, image or user data of an allocation");
+                   "no host memory for the name, user data or description of an allocation");
 }
 
 /* ---- callbacks during a use --------------------------------------------------------------- */

@@ -59,6 +59,14 @@ typedef struct qi_slot_image {
     uint8_t channel_count, channel_type, tiling, dimensions;
 } qi_slot_image;
 
+/* The addresses of a lazy allocation (page/lazy.h). */
+typedef struct qi_lazy {
+    uint64_t offset, size; /* in its region: whole chunks */
+    uint32_t region, node; /* of its kept window */
+    uint64_t requested;    /* bytes that the caller can use */
+    uint64_t changing;     /* uses by calls that change chunks; protected by the shard lock */
+} qi_lazy;
+
 /*
  * Data that few allocations have, created when first needed. Most buffers have none: creating or
  * destroying one touches no cache line besides that of its record.
@@ -68,6 +76,7 @@ typedef struct qi_slot_meta {
     uint64_t user_data;   /* of an object; protected by the shard lock */
     struct qi_wait *uses; /* recorded uses, which a free waits for; protected by the shard lock */
     qi_slot_image *image; /* of an image, or NULL */
+    qi_lazy *lazy;        /* of a lazy allocation, or NULL */
 } qi_slot_meta;
 
 /* 64 bytes, one cache line; larger in checked builds. */
@@ -78,6 +87,7 @@ typedef struct qi_slot {
     union {
         uint64_t user_data; /* of a raw range; protected by the shard lock */
         uint64_t native;    /* of an object: the native object or 0; protected likewise */
+        qi_lazy *lazy;      /* of a lazy allocation without a meta record: it is being released */
     };
     quire_range range;      /* in the space; {0} in a dedicated page */
     qi_slot_meta *meta;     /* or NULL; set under the shard lock */
@@ -92,13 +102,14 @@ typedef struct qi_slot {
 #endif
 } qi_slot;
 
-/* What the record of a slot says about its release, in `extras`. The last two are rare: range.c
-   tests for both by one comparison. */
+/* What the record of a slot says about its release, in `extras`. The last three are rare:
+   range.c tests for them by one comparison. */
 enum {
     QI_EXTRA_OBJECT = 1,   /* the slot has an object; a native one is destroyed */
     QI_EXTRA_BORROWED = 2, /* the native object is the caller's and outlives the allocation */
     QI_EXTRA_ADDRESS = 4,  /* the allocation is found by address (find/addresses.h) */
-    QI_EXTRA_MAPPED = 8    /* the allocation is mapped while it lives (page/map.h) */
+    QI_EXTRA_MAPPED = 8,   /* the allocation is mapped while it lives (page/map.h) */
+    QI_EXTRA_LAZY = 16     /* its range is a kept window (page/lazy.h) */
 };
 
 /* All usages of buffers. */
@@ -179,6 +190,33 @@ static inline void qi_slot_fetch(const qi_slots *slots, uint32_t slot)
     qi_table_fetch(&slots->records, slot, sizeof(qi_slot));
 }
 
+/* ---- what a record says ------------------------------------------------------------------- */
+
+/* Whether an allocation is lazy. `size` and `requested` are then the bytes that have memory. */
+static inline bool qi_slot_is_lazy(const qi_slot *record)
+{
+    return (record->extras & QI_EXTRA_LAZY) != 0;
+}
+
+/* Requires a use of the slot, or the shard lock. The addresses of a lazy slot. */
+static inline qi_lazy *qi_slot_lazy(const qi_slot *record)
+{
+    return record->meta ? record->meta->lazy : record->lazy;
+}
+
+/* Require the same. Return the bytes that the caller can use, and those of addresses from the
+   offset on. */
+static inline uint64_t qi_slot_usable(const qi_slot *record)
+{
+    return qi_unlikely(qi_slot_is_lazy(record)) ? qi_slot_lazy(record)->requested
+                                                : record->requested;
+}
+
+static inline uint64_t qi_slot_extent(const qi_slot *record)
+{
+    return qi_unlikely(qi_slot_is_lazy(record)) ? qi_slot_lazy(record)->size : record->size;
+}
+
 /* Requires the shard lock. Returns the native object, or 0. */
 static inline uint64_t qi_slot_native(const qi_slot *record)
 {
@@ -188,6 +226,8 @@ static inline uint64_t qi_slot_native(const qi_slot *record)
 /* Requires the shard lock. */
 static inline uint64_t qi_slot_user_data(const qi_slot *record)
 {
+    if (qi_unlikely(qi_slot_is_lazy(record)) && !record->meta)
+        return 0; /* it is being released */
     if (!record->object)
         return record->user_data;
     return record->meta ? record->meta->user_data : 0;
@@ -435,28 +475,44 @@ static inline qi_atomic_u32 *qi_slot_hold_count(const qi_slots *slots, uint32_t 
 /* ---- meta records ------------------------------------------------------------------------- */
 
 /*
- * Only allocations with a name, images, objects with user data, and allocations with recorded uses
- * have one. No function requires a lock. The caller owns the record until it is stored in a slot.
+ * Only allocations with a name, images, objects with user data, lazy allocations, and those with
+ * recorded uses have one. No function requires a lock. The caller owns the record until it is
+ * stored in a slot.
  */
 
-/* Fails with OUT_OF_HOST_MEMORY; then *meta is NULL. */
+/* What needs a meta record besides name and user data. `lazy` of it is NULL at first. */
+enum { QI_META_IMAGE = 1, QI_META_LAZY = 2 };
+
+/* `parts` is QI_META_... or 0. Fails with OUT_OF_HOST_MEMORY; then *meta is NULL. */
 QUIRE_MUST_USE quire_result qi_slot_meta_create_some(qi_host *host, const char *name,
-                                                     uint64_t user_data, bool is_image,
+                                                     uint64_t user_data, uint32_t parts,
                                                      qi_slot_meta **meta);
 
 /* The same, but sets *meta to NULL if nothing is to be stored in it, as for most allocations. */
 QUIRE_MUST_USE static inline quire_result qi_slot_meta_create(qi_host *host, const char *name,
-                                                              uint64_t user_data, bool is_image,
+                                                              uint64_t user_data, uint32_t parts,
                                                               qi_slot_meta **meta)
 {
     *meta = NULL;
-    return name || user_data || is_image
-               ? qi_slot_meta_create_some(host, name, user_data, is_image, meta)
-               : QUIRE_SUCCESS;
+    return name || user_data || parts ? qi_slot_meta_create_some(host, name, user_data, parts, meta)
+                                      : QUIRE_SUCCESS;
 }
 
 /* Returns an empty record, or NULL if host memory is exhausted. */
 qi_slot_meta *qi_slot_meta_create_empty(qi_host *host);
+
+/* Requires the shard lock. Takes the meta record out. The addresses of a lazy allocation stay in
+   the slot. */
+static inline qi_slot_meta *qi_slot_detach_meta(qi_slot *record)
+{
+    qi_slot_meta *meta = record->meta;
+    if (qi_slot_is_lazy(record)) {
+        record->lazy = meta->lazy;
+        meta->lazy = NULL;
+    }
+    record->meta = NULL;
+    return meta;
+}
 
 /* Accepts NULL. */
 void qi_slot_meta_release(qi_host *host, qi_slot_meta *meta);

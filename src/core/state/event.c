@@ -99,7 +99,7 @@ void qi_event_report_slot(quire_memory *memory, quire_event_kinds kind, uint32_t
     const qi_watched_event watched = {
         .kind = kind,
         .allocation = qi_handle(memory->slots.tag, generation, slot),
-        .requested = record->requested,
+        .requested = qi_slot_usable(record),
         .alignment = kind == QUIRE_EVENT_FREED ? 0 : alignment + !alignment,
         .name = record->meta ? record->meta->name : NULL,
         .stream = stream,
@@ -111,7 +111,7 @@ void qi_event_report_slot(quire_memory *memory, quire_event_kinds kind, uint32_t
                                 .kind = kind,
                                 .page = record->tally->page->number,
                                 .offset = record->offset,
-                                .size = record->size,
+                                .size = qi_slot_extent(record),
                                 .requested = watched.requested,
                                 .allocation = {watched.allocation},
                                 .name = watched.name,

@@ -9,6 +9,7 @@
 #include "src/base/result.h"
 #include "src/core/deferred/stream_queue.h"
 #include "src/core/find/addresses.h"
+#include "src/core/page/lazy.h"
 #include "src/core/page/range.h"
 #include "src/core/page/sizes.h"
 #include "src/core/state/peaks.h"
@@ -49,6 +50,8 @@ static const qi_page *page_of(const quire_memory *memory, const qi_slot *record)
 static bool range_agrees(const qi_page *page, const qi_slot *record, uint32_t slot)
 {
     quire_placement at;
+    if (qi_slot_is_lazy(record))
+        return qi_lazy_agrees(page, slot);
     if (qi_space_get(page->shard->space, record->range, &at) || at.user != slot ||
         at.region != page->region)
         return false;
@@ -109,7 +112,8 @@ static quire_result check_pages(quire_memory *memory, quire_memory_stats *seen)
             page->tally->allocation_count || page->elastic ? 0 : page->native.bytes;
         live += page->tally->live_bytes;
         count += page->tally->allocation_count - page->objects;
-        shared += page->dedicated ? 0 : page->tally->allocation_count - page->objects;
+        shared +=
+            page->dedicated ? 0 : page->tally->allocation_count - page->objects - page->lazy_count;
     }
     for (uint32_t i = 0; i < qi_shard_count(memory); i++)
         ranges += memory->shards[i]->space->live_count;

@@ -62,8 +62,9 @@ static void add_allocation(page_copy *p, uint32_t slot)
     quire_item item = page_item(p);
     item.offset = record->offset;
     item.left_padding = record->left_padding;
-    item.size = record->size + qi_checked_behind(record); /* so that items have no gaps */
-    item.requested = record->requested;
+    item.size = qi_slot_extent(record) + qi_checked_behind(record); /* so that items have no gaps */
+    item.requested = qi_slot_usable(record);
+    item.backed = record->size + qi_checked_behind(record);
     item.user_data = qi_slot_user_data(record);
     item.allocation = qi_slot_public_handle(&p->memory->slots, slot);
     item.object = record->object;

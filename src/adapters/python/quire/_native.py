@@ -15,7 +15,7 @@ from typing import Any
 
 from ._tables import FUNCTIONS
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"
 SONAME = "libquire.so.0"
 
 

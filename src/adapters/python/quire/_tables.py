@@ -126,7 +126,7 @@ class quire_allocation_info(Structure):
         ("page", c_uint32), ("dedicated", c_bool), ("committed", c_bool), ("offset", c_uint64),
         ("left_padding", c_uint64), ("size", c_uint64), ("requested", c_uint64), ("address", c_uint64),
         ("user_data", c_uint64), ("map_count", c_uint32), ("object", c_int), ("native", c_uint64),
-        ("host", c_void_p), ("unused", c_uint64 * 4)]
+        ("host", c_void_p), ("backed", c_uint64), ("unused", c_uint64 * 3)]
 
 
 class quire_allocation_options(Structure):
@@ -135,7 +135,7 @@ class quire_allocation_options(Structure):
         ("host_read", c_bool), ("zero", c_bool), ("dedicated", c_bool), ("mapped", c_bool),
         ("existing_pages", c_bool), ("within_budget", c_bool), ("upper", c_bool), ("user_data", c_uint64),
         ("stream", c_void_p), ("info", POINTER(quire_allocation_info)), ("offset_alignment", c_uint64),
-        ("unused", c_uint64 * 4)]
+        ("lazy", c_bool), ("unused", c_uint64 * 3)]
 
 
 class quire_allocation(Structure):
@@ -228,7 +228,7 @@ class quire_item(Structure):
         ("page", c_uint32), ("dedicated", c_bool), ("is_free", c_bool), ("page_size", c_uint64),
         ("page_bytes", c_uint64), ("offset", c_uint64), ("left_padding", c_uint64), ("size", c_uint64),
         ("requested", c_uint64), ("user_data", c_uint64), ("allocation", quire_allocation), ("object", c_int),
-        ("name", c_char_p)]
+        ("name", c_char_p), ("backed", c_uint64)]
 
 
 quire_memory_walk_visit = CFUNCTYPE(c_bool, c_void_p, POINTER(quire_item))

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+/* elastic.c - the public functions of quire/elastic.h: each checks its arguments and calls the
+   core. */
+#include "quire/elastic.h"
+
+#include "src/api/check.h"
+#include "src/core/page/lazy.h"
+
+/* Only elastic memories have lazy allocations. */
+static quire_result check(const char *call, const quire_memory *memory, const quire_view *ranges,
+                          uint64_t count)
+{
+    if (!memory || (count && !ranges))
+        return qi_fail_null(call, !memory ? "memory" : "ranges");
+    return memory->is_elastic ? QUIRE_SUCCESS
+                              : qi_fail_naming(QUIRE_ERROR_UNSUPPORTED,
+                                               "memory '%t' is not elastic: it has no lazy "
+                                               "allocations",
+                                               memory->name, 0);
+}
+
+quire_result quire_back_range(quire_memory *memory, const quire_view *ranges, uint64_t count)
+{
+    quire_result result = check("quire_back_range", memory, ranges, count);
+    return result ? result : qi_lazy_back(memory, ranges, count);
+}
+
+quire_result quire_unback_range(quire_memory *memory, const quire_view *ranges, uint64_t count)
+{
+    quire_result result = check("quire_unback_range", memory, ranges, count);
+    return result ? result : qi_lazy_unback(memory, ranges, count);
+}
