@@ -55,20 +55,21 @@ def remove(folder):
 
 
 class Browser:
-    """A running program with a page."""
+    """A program with a page. It runs inside a with statement."""
 
     def __init__(self, program):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="quire-chromium-"))
-        self.process = self.session = self.file = None
+        self.program = program
+        self.folder = self.process = self.session = self.file = None
         self.unread, self.number, self.problems, self.seen = b"", 0, [], []
+
+    def __enter__(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="quire-chromium-"))
         try:
-            self.start(program)
+            self.start()
             self.attach()
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self):
         return self
 
     def __exit__(self, *_):
@@ -76,7 +77,7 @@ class Browser:
 
     # ---- the process ----
 
-    def start(self, program):
+    def start(self):
         commands, self.output = map(high, os.pipe())
         self.input, answers = map(high, os.pipe())
         flags = [*FLAGS, f"--user-data-dir={self.folder / 'profile'}"]
@@ -90,8 +91,8 @@ class Browser:
                    (os.POSIX_SPAWN_DUP2, 1, 2),
                    (os.POSIX_SPAWN_DUP2, commands, 3), (os.POSIX_SPAWN_DUP2, answers, 4)]
         try:
-            self.process = os.posix_spawn(program, [program, *flags, "about:blank"], places, file_actions=actions,
-                                          setpgroup=0)
+            self.process = os.posix_spawn(self.program, [self.program, *flags, "about:blank"], places,
+                                          file_actions=actions, setpgroup=0)
         finally:
             os.close(commands)
             os.close(answers)
