@@ -70,6 +70,30 @@ def script_text():
     return browser.evaluate("document.querySelector('script').textContent")
 
 
+def visible(names):
+    return [name for name in names if browser.evaluate(f"document.getElementById('{name}').checkVisibility()")]
+
+
+# Each text that a canvas draws from now on: the name of the canvas, the text, its left and its right end, its line.
+RECORD_TEXTS = """(texts => {
+    const draw = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+        const wide = this.measureText(text).width;
+        const left = x - ({right: wide, center: wide / 2}[this.textAlign] || 0);
+        texts.push([this.canvas.id, text, left, left + wide, y]);
+        draw.call(this, text, x, y);
+    };
+    window.drawnTexts = texts;
+})([])"""
+
+
+def drawn_texts(width):
+    """What the canvases draw when the window gets another width. The chart draws on a canvas without a name."""
+    browser.evaluate(RECORD_TEXTS)
+    browser.set_size(width, HEIGHT)
+    return browser.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(() => done(drawnTexts))))")
+
+
 def focus(name):
     browser.evaluate(f"document.getElementById('{name}').focus()")
 

@@ -8,9 +8,9 @@ import random
 import re
 
 import colours
-from browsing import (browser, bytes_text, click, focus, middle_of, run_pages, script_text, show, sums_text, text_of,
-                      value_of)
-from tool_run import HEADER, TRACES, write
+from browsing import (WIDTH, browser, bytes_text, click, drawn_texts, focus, middle_of, run_pages, script_text, show,
+                      sums_text, text_of, value_of, visible)
+from tool_run import HEADER, TRACES, here, run, write
 
 
 def case_chart():
@@ -58,13 +58,13 @@ def chart_layers(course):
     return sorted(held, key=lambda part: held[part], reverse=True)
 
 
-def chart_size(element="course"):
+def chart_size():
     """The numbers by which chart.js places its plot, with the width and the height of the plot."""
-    names = dict(re.findall(r"(LEFT|RIGHT|TOP|AXIS) = (\d+)", script_text()[script_text().index("makeChart"):]))
-    sizes = {name: int(value) for name, value in names.items()}
+    line = re.search(r"const (LEFT = .*, AXIS = .*);", script_text())[1]
+    sizes = {name: int(value) for name, value in re.findall(r"(\w+) = (\d+)", line)}
     strip = int(re.search(r"STRIP = hasFree \? (\d+)", script_text())[1]) + 6
-    wide, high = browser.evaluate(f"(chart => [chart.clientWidth, chart.clientHeight])"
-                                  f"(document.getElementById('{element}'))")
+    wide, high = browser.evaluate("(chart => [chart.clientWidth, chart.clientHeight])"
+                                  "(document.getElementById('course'))")
     return sizes | {"width": wide - sizes["LEFT"] - sizes["RIGHT"],
                     "height": high - sizes["TOP"] - sizes["AXIS"] - strip}
 
@@ -144,6 +144,43 @@ def case_structure():
             other += sum(pixel != colour for pixel in inside)
     if compared < 500 or other > 0.05 * compared:  # lines of bytes lie over some layers
         yield f"{other} of {compared} pixels have not the colour of their layer"
+
+
+def case_refusals():
+    """A refused request has a mark above the plot, which hides no layer; the page says what its marks are"""
+    huge = "".join(f"alloc,{i},{1 << 30},,0,0,huge\n" for i in range(3, 50))
+    trace = write("refused.csv", HEADER + "alloc,1,1048576,,0,0,small\nalloc,2,1048576,,0,0,other\n" + huge)
+    done = run("replay", trace, "--limit", "4M", "--html", "course.html")
+    if "cannot allocate 'huge'" not in done.err:
+        yield done.err
+    browser.open(here() / "course.html")
+    sizes, mark, last = chart_size(), colours.parse("#d55e00"), 49
+    for moment in (10, 20, 40):
+        x = sizes["LEFT"] + int(moment / last * sizes["width"])
+        pixels = [browser.evaluate(COLUMN % (sizes["TOP"] + sizes["height"], near)) for near in (x - 1, x)]
+        marked = [[max(abs(a - b) for a, b in zip(pixel, mark)) < 5 for pixel in column] for column in pixels]
+        if any(any(column[:sizes["height"]]) for column in marked) or \
+                not any(any(column[sizes["height"]:]) for column in marked):
+            yield f"event {moment}: {[sum(column) for column in marked]} pixels of a mark"
+    if visible(("frames-help", "refused-help")) != ["refused-help"]:
+        yield f"with refusals the page explains {visible(('frames-help', 'refused-help'))}"
+    show(TRACES / "transformer-training.csv")
+    if visible(("frames-help", "refused-help")) != ["frames-help"]:
+        yield f"with frames the page explains {visible(('frames-help', 'refused-help'))}"
+
+
+def case_axis():
+    """The moments below the chart do not touch in narrow windows, and lie inside"""
+    for name in ("transformer-training", "llm-serving"):
+        for width, count in ((360, 3), (WIDTH - 50, 5)):
+            show(TRACES / f"{name}.csv")
+            texts = [one for one in drawn_texts(width) if one[0] == "" and one[1] != "fragmentation"]
+            wide = browser.evaluate("document.getElementById('course').clientWidth")
+            yield from (f"{name}: {one} lies outside {wide} pixels" for one in texts if one[2] < 0 or one[3] > wide)
+            for row in {one[4] for one in texts if "event 0" in one[1] or one[1] == "0 ns"}:
+                ends = sorted(one[2:4] for one in texts if one[4] == row)
+                if len(ends) != count or any(after[0] < before[1] + 4 for before, after in zip(ends, ends[1:])):
+                    yield f"{name}: in {width} pixels the moments lie at {ends}"
 
 
 def case_sizes():

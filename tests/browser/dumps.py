@@ -8,14 +8,10 @@ import json
 import re
 
 from browsing import (CONTROLS, HEIGHT, MOST_ROWS, WIDTH, browser, bytes_text, count_text, layout, point, rows_of,
-                      run_pages, script_text, search, show_dump, text_of)
+                      run_pages, script_text, search, show_dump, text_of, visible)
 from tool_run import ROOT, TRACES, result, write
 
 DUMPED = ROOT / "docs/examples/device_dump.json"
-
-
-def visible(names):
-    return [name for name in names if browser.evaluate(f"document.getElementById('{name}').checkVisibility()")]
 
 
 def moment_text(state):

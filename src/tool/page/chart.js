@@ -89,21 +89,29 @@ function makeChart(canvas, onMoment) {
 
     /* ---- drawing --------------------------------------------------------------------------- */
 
-    function drawAxes(c, width, height, most) {
-        c.fillStyle = c.strokeStyle = c.textColor;
+    function drawBytes(c, width, height, most) {
+        c.textAlign = 'right';
         for (let i = 0; i <= LINES; i++) {
             const y = TOP + height - i / LINES * height;
-            c.textAlign = 'right';
             c.fillText(bytesText(most / LINES * i), LEFT - 8, y + 4);
             c.globalAlpha = 0.2;
             c.fillRect(LEFT, y, width, 1);
             c.globalAlpha = 1;
-            const moment = Math.round(momentAt(i / LINES)), x = LEFT + i / LINES * width;
-            c.textAlign = i === LINES ? 'right' : i ? 'center' : 'left';
-            const number = byTime() && !hasClock ? timeShown(timeAt(i / LINES)) : shown(moment);
-            c.fillText(`${i ? '' : `${WORD} `}${number}`, x, TOP + height + 18);
-            if (hasClock)
-                c.fillText(timeText(timeOf(moment)), x, TOP + height + 34);
+        }
+    }
+
+    /* The moments below the plot: fewer ones where their texts would touch. */
+    function drawMoments(c, width, height) {
+        const number = share => byTime() && !hasClock ? timeShown(timeAt(share)) : shown(Math.round(momentAt(share)));
+        const clock = share => hasClock ? timeText(timeOf(Math.round(momentAt(share)))) : '';
+        const textsAt = share => [`${share ? '' : `${WORD} `}${number(share)}`, clock(share)];
+        const shares = lines => Array.from({length: lines + 1}, (_, i) => i / lines);
+        const widths = shares(LINES).flatMap(textsAt).map(text => c.measureText(text).width);
+        const room = 1.5 * (Math.max(...widths) + 8); /* those at the sides have all of their text inside */
+        const lines = [LINES, 2].find(lines => room <= width / lines) || 1;
+        for (const share of shares(lines)) {
+            c.textAlign = share === 1 ? 'right' : share ? 'center' : 'left';
+            textsAt(share).forEach((text, row) => c.fillText(text, LEFT + share * width, TOP + height + 18 + 16 * row));
         }
     }
 
@@ -157,7 +165,8 @@ function makeChart(canvas, onMoment) {
         c.globalAlpha = 1;
     }
 
-    function drawMark(c, moment, width, height, color, dash) {
+    /* A line at a moment between two heights. */
+    function drawMark(c, moment, width, top, bottom, color, dash) {
         const x = LEFT + shareOf(moment) * width;
         if (x < LEFT || x > LEFT + width)
             return;
@@ -165,8 +174,8 @@ function makeChart(canvas, onMoment) {
         c.lineWidth = 1;
         c.strokeStyle = color;
         c.beginPath();
-        c.moveTo(x, TOP);
-        c.lineTo(x, TOP + height);
+        c.moveTo(x, top);
+        c.lineTo(x, bottom);
         c.stroke();
         c.setLineDash([]);
     }
@@ -189,14 +198,16 @@ function makeChart(canvas, onMoment) {
     function drawStill({width, height, samples, layers, most}) {
         const c = prepare(still), toY = bytes => TOP + height - bytes / most * height;
         drawLayers(c, samples, layers, toY);
-        drawAxes(c, width, height, most);
+        c.fillStyle = c.strokeStyle = c.textColor;
+        drawBytes(c, width, height, most);
+        drawMoments(c, width, height);
         drawLine(c, samples, 'reserved', toY, []);
         drawLine(c, samples, 'requested', toY, [3, 3]);
         for (const moment of frames)
-            drawMark(c, moment, width, height, '#8888', [2, 3]);
-        for (const moment of refusedMoment)
-            drawMark(c, moment, width, height, '#d55e00', []);
-        drawMark(c, PEAK, width, height, c.textColor, [6, 3]);
+            drawMark(c, moment, width, TOP, TOP + height, '#8888', [2, 3]);
+        for (const moment of refusedMoment) /* above the layers, which many of them would hide */
+            drawMark(c, moment, width, 2, TOP - 2, '#d55e00', []);
+        drawMark(c, PEAK, width, TOP, TOP + height, c.textColor, [6, 3]);
         if (STRIP)
             drawStrip(c, samples, TOP + height + AXIS);
     }
@@ -219,7 +230,7 @@ function makeChart(canvas, onMoment) {
             measure(view);
         const c = prepare(canvas);
         c.drawImage(still, 0, 0, canvas.clientWidth, canvas.clientHeight);
-        drawMark(c, chosen, drawn.width, drawn.height, c.textColor, []);
+        drawMark(c, chosen, drawn.width, TOP, TOP + drawn.height, c.textColor, []);
     }
 
     /* ---- the window ------------------------------------------------------------------------ */

@@ -343,6 +343,8 @@
     find('explorer').hidden = false;
     find('strip-help').hidden = !course.hasFree;
     find('slider').max = LAST;
+    find('frames-help').hidden = !course.frames.length;
+    find('refused-help').hidden = !refusedMoment.length;
     find('moment').max = shown(LAST);
     if (!course.isNamed && COUNT)
         find('unnamed').textContent = `${LAST ? 'The file has no names' : 'No range has a name'}: ` +
