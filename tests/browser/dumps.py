@@ -29,6 +29,10 @@ def case_dump():
         shown = visible([*CONTROLS, "by-time", "course-help", "all"])
         if shown != ["find", "same-width", "map"] or not visible(["now", "legend", "explorer"]):
             yield f"{path.name}: {shown} are visible"
+        tops = browser.evaluate("['sums', 'legend', 'map'].map(name => "
+                                "document.getElementById(name).getBoundingClientRect().top)")
+        if tops != sorted(tops):
+            yield f"{path.name}: sums, legend and map are at {tops}"
         found = [word for word in ("event", "moment") if word in browser.evaluate("document.body.innerText")]
         if found:
             yield f"{path.name}: it names {found}"

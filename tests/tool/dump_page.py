@@ -134,9 +134,13 @@ def case_statistics():
         if found[what] != values:
             yield f"{what}: {found[what]}, not {values}"
     keys = ("size", "limit", "reserved", "budget", "usage", "available")
-    heaps = [[str(i), *(bytes_text(one[key]) for key in keys)] for i, one in enumerate(dump["heaps"])]
-    if rows_of(text, "heaps")[1:] != heaps:
-        yield f"the heaps are {rows_of(text, 'heaps')}, not {heaps}"
+    for limit in (0, 3 << 20):  # 0: none
+        dump["heaps"][1]["limit"] = limit
+        heaps = [[str(i), *(bytes_text(one[key]) if key != "limit" or one[key] else "none" for key in keys)]
+                 for i, one in enumerate(dump["heaps"])]
+        found = rows_of(page_of(write("limit.json", dump)).text, "heaps")[1:]
+        if found != heaps:
+            yield f"the heaps are {found}, not {heaps}"
 
 
 def case_setup():

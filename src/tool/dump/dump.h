@@ -14,7 +14,7 @@
 
 /* ---- statistics --------------------------------------------------------------------------- */
 
-typedef enum dump_unit { DUMP_COUNT, DUMP_BYTES, DUMP_SHARE } dump_unit;
+typedef enum dump_unit { DUMP_COUNT, DUMP_BYTES, DUMP_LIMIT, DUMP_SHARE } dump_unit;
 
 /* A member of "stats"; those of its object "fragmentation" begin with a dot. */
 typedef struct dump_stat {

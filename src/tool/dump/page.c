@@ -58,7 +58,9 @@ static void write_cell(qi_writer *w, dump_unit unit, const dump_value *value)
         qi_write_text(w, "<td></td>");
     else if (unit == DUMP_SHARE)
         qi_write_format(w, "<td>%.2f %%</td>", 100 * value->share);
-    else if (unit == DUMP_BYTES)
+    else if (unit == DUMP_LIMIT && !value->number)
+        qi_write_text(w, "<td>none</td>");
+    else if (unit == DUMP_BYTES || unit == DUMP_LIMIT)
         qi_write_format(w, "<td>%s</td>", qi_bytes(value->number).text);
     else
         qi_write_format(w, "<td>%" PRIu64 "</td>", value->number);

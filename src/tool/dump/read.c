@@ -188,7 +188,7 @@ const dump_stat dump_stats[DUMP_STAT_COUNT] = {
 };
 
 const dump_stat dump_heap_stats[DUMP_HEAP_VALUES] = {
-    {"size", "size", DUMP_BYTES},         {"limit", "limit", DUMP_BYTES},
+    {"size", "size", DUMP_BYTES},         {"limit", "limit", DUMP_LIMIT},
     {"reserved", "reserved", DUMP_BYTES}, {"budget", "budget", DUMP_BYTES},
     {"usage", "in use", DUMP_BYTES},      {"available", "available", DUMP_BYTES},
 };

@@ -339,6 +339,7 @@
     if (!LAST) {
         document.querySelectorAll('.moments').forEach(element => element.hidden = true);
         find('find').placeholder = 'part of a name';
+        find('sums').after(find('legend'), find('unnamed'));
     }
     find('explorer').hidden = false;
     find('strip-help').hidden = !course.hasFree;
