@@ -89,6 +89,10 @@ def case_dump_widths():
                                              "document.documentElement.clientWidth]")
             if whole > window:
                 yield f"{path.name}: {whole} pixels in a window of {window}"
+            narrow = browser.evaluate("Math.min(...[...document.querySelectorAll('#stats td:first-child')]"
+                                      ".map(cell => cell.clientWidth))")
+            if narrow < 100:
+                yield f"{path.name}: the names of statistics have {narrow} pixels in a window of {window}"
 
 
 run_pages(globals())

@@ -38,6 +38,9 @@ def case_widths():
                                              "document.documentElement.clientWidth]")
             if whole > window or not width - 20 <= window <= width:
                 yield f"{trace.name}: {whole} pixels in a window of {window}"
+        heights = browser.evaluate("[...document.querySelectorAll('#now tbody tr')].map(row => row.clientHeight)")
+        if trace != long and len(set(heights)) != 1:
+            yield f"{trace.name}: the rows of names have the heights {heights}"
 
 
 # The colour of each text that is visible, its background, and the text.

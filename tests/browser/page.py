@@ -10,8 +10,8 @@ import json
 import random
 
 import colours
-from browsing import (CONTROLS, MOST_ROWS, NAMES, browser, bytes_text, click, count_text, focus, focused, layout,
-                      point, rows_of, run_pages, search, show, sums_text, text_of, value_of)
+from browsing import (CONTROLS, MOST_ROWS, NAMES, WIDTH, browser, bytes_text, click, count_text, drawn_texts, focus,
+                      focused, layout, point, rows_of, run_pages, search, show, sums_text, text_of, value_of)
 from tool_run import TRACES
 
 
@@ -58,6 +58,18 @@ def case_peak():
         rest = most[MOST_ROWS:]
         if rest and rows[MOST_ROWS][:2] != [count_text(len(rest), "more name"), bytes_text(sum(rest))]:
             yield f"{name}: the last row is {rows[-1]}"
+
+
+def case_shares():
+    """Beside a page are its bytes and the whole percent that are held: 100 only if nothing is free"""
+    for name in NAMES:
+        course = show(TRACES / f"{name}.csv")
+        pages = course.at(int(course.data["peak"])).pages
+        wanted = [f"{bytes_text(size)}, {100 * sum(one[4] for one in ranges) // size} % held"
+                  for _, size, ranges in pages]
+        texts = [text for canvas, text, *_ in drawn_texts(WIDTH - 50) if canvas == "map" and " % held" in text]
+        if texts != wanted:
+            yield f"{name}: {[pair for pair in zip(texts, wanted) if pair[0] != pair[1]]}, {len(texts)} pages"
 
 
 def whole_run(course):

@@ -83,7 +83,7 @@
         c.fillText(`${PLACE} ${pageNumber[index]}${kind}`, left - 8, top + BAR - 5);
         c.textAlign = 'left';
         drawMemoryName(c, place, top);
-        c.fillText(`${bytesText(place.bytes)}, ${Math.round(100 * place.held / place.bytes)} % held`,
+        c.fillText(`${bytesText(place.bytes)}, ${Math.floor(100 * place.held / place.bytes)} % held`,
                    left + width + 8, top + BAR - 5);
         drawMemory(c, place, top, width);
         let drawn = -1; /* of ranges that are narrower than a pixel, one for each pixel is drawn */
@@ -343,9 +343,9 @@
     }
     find('explorer').hidden = false;
     find('strip-help').hidden = !course.hasFree;
-    find('slider').max = LAST;
     find('frames-help').hidden = !course.frames.length;
     find('refused-help').hidden = !refusedMoment.length;
+    find('slider').max = LAST;
     find('moment').max = shown(LAST);
     if (!course.isNamed && COUNT)
         find('unnamed').textContent = `${LAST ? 'The file has no names' : 'No range has a name'}: ` +
