@@ -128,11 +128,17 @@ static bool read_copy(dump_reader *r, char **text)
     return *text || refuse_host_memory(r);
 }
 
+/* Reads a string into `size` bytes. */
 static bool read_word(dump_reader *r, char *word, size_t size)
 {
+    const place where = next_place(r);
     if (!read_text(r))
         return false;
-    snprintf(word, size, "%.*s", (int)size - 1, r->json.text);
+    const size_t length = strlen(r->json.text);
+    if (length >= size)
+        return import_refuse(at(r, where), "the text has %zu bytes, which is too long here",
+                             length);
+    memcpy(word, r->json.text, length + 1);
     return true;
 }
 
@@ -501,12 +507,10 @@ static bool read_memory_kind(dump_reader *r, void *target)
 static bool read_memory_flag(dump_reader *r, void *target)
 {
     dump_memory *memory = target;
-    const size_t length = strlen(memory->flags);
-    if (!read_text(r))
-        return false;
-    snprintf(memory->flags + length, sizeof memory->flags - length, "%s%s", length ? "|" : "",
-             r->json.text);
-    return true;
+    char *end = memory->flags + strlen(memory->flags);
+    if (end > memory->flags)
+        *end++ = '|';
+    return read_word(r, end, sizeof memory->flags - (size_t)(end - memory->flags));
 }
 
 static bool read_flags(dump_reader *r, void *target)

@@ -16,6 +16,8 @@
     "\"fragmentation\":{\"reserved\":0.25,\"free\":null,\"split\":7}},\"pages\":["
 #define MEMORY(pages) MEMORY_HEAD pages "]}"
 
+#define LONG "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
 static const char ONE_MEMORY[] =
     MEMORY("\n{\"page\":7,\"size\":64,\"bytes\":64,\"dedicated\":false,\"ranges\":["
            "{\"offset\":8,\"size\":16,\"kind\":\"buffer\",\"left_padding\":8,\"requested\":15,"
@@ -137,6 +139,14 @@ UNIT(dump_read, the_json_of_something_else_is_named)
             "2:32: there must be a memory, not 'device'");
     refuses("{\"schema\":1,\"schema\":1}", "1:22: \"schema\" is there twice");
     refuses("[]", "1:1: there must be an object, not '['");
+}
+
+UNIT(dump_read, no_text_is_cut)
+{
+    refuses("{\"schema\":1,\"what\":\"memory\",\"fit\":\"0123456789abcdef\"}",
+            "1:35: the text has 16 bytes, which is too long here");
+    refuses("{\"schema\":1,\"what\":\"memory\",\"flags\":[\"" LONG "\",\"" LONG "\"]}",
+            "1:105: the text has 64 bytes, which is too long here");
 }
 
 /* A memory with one page. */
