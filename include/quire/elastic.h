@@ -26,6 +26,7 @@
 #define QUIRE_ELASTIC_H
 
 #include "quire/allocation.h"
+#include "quire/stream.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -34,11 +35,12 @@ extern "C" {
 /*
  * Gives memory to `count` ranges of lazy allocations: to every chunk that a range touches and that
  * has none. A size of 0 means up to the end of the allocation. Ranges may overlap. All of them get
- * memory, or none. Memory comes from free chunks before new memory is requested, and
- * quire_page_policy.retained_empty_bytes applies; on_out_of_memory is not called.
- * Errors: INVALID_ARGUMENT, those of handles, UNSUPPORTED (an allocation is not lazy),
- * OUT_OF_RANGE, OUT_OF_DEVICE_MEMORY, OVER_BUDGET, OUT_OF_HOST_MEMORY, TOO_MANY_ALLOCATIONS, BUSY
- * (called inside a function of the backend), and errors of the backend.
+ * memory, or none. Chunks that wait for a point (quire_unback_range) keep their memory and their
+ * contents, also if the call fails. Memory comes from free chunks before new memory is requested,
+ * and quire_page_policy.retained_empty_bytes applies; on_out_of_memory is not called. Errors:
+ * INVALID_ARGUMENT, those of handles, UNSUPPORTED (an allocation is not lazy), OUT_OF_RANGE,
+ * OUT_OF_DEVICE_MEMORY, OVER_BUDGET, OUT_OF_HOST_MEMORY, TOO_MANY_ALLOCATIONS, BUSY (called inside
+ * a function of the backend), and errors of the backend.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_back_range(quire_memory *memory,
                                                        const quire_view *ranges, uint64_t count);
@@ -46,15 +48,20 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_back_range(quire_memory *memory,
 /*
  * Takes the memory of every chunk that lies in one of `count` ranges of lazy allocations as a
  * whole; a size of 0 means up to the end. Chunks without memory stay as they are. The contents are
- * lost. No work of a device uses the bytes any more. A map of the allocation stays valid for the
- * other bytes. The memory of all ranges is taken, or of none.
+ * lost. A map of the allocation stays valid for the other bytes. The memory of all ranges is taken,
+ * or of none.
+ *
+ * With a point the memory is taken once the point has passed: by quire_collect, and when the memory
+ * needs room. Until then work of a device may use the bytes, the host may not, they count as live,
+ * and a free of the allocation waits for the point. NULL: no work uses the bytes any more.
  * Errors: INVALID_ARGUMENT, those of handles, UNSUPPORTED (an allocation is not lazy),
  * OUT_OF_RANGE, BUSY (another call uses an allocation now, an object of the backend lies in it, or
  * the call comes from inside a function of the backend), OUT_OF_HOST_MEMORY,
  * TOO_MANY_ALLOCATIONS.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_unback_range(quire_memory *memory,
-                                                         const quire_view *ranges, uint64_t count);
+                                                         const quire_view *ranges, uint64_t count,
+                                                         const quire_point *after);
 
 #ifdef __cplusplus
 }

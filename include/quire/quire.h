@@ -45,11 +45,11 @@
 #include "quire/device.h"         /* devices, heaps, memory kinds, budgets */
 #include "quire/memory.h"         /* memories, page policy, trim, limits */
 #include "quire/allocation.h"     /* allocate, free, map, read, write, views, find by address */
-#include "quire/elastic.h"        /* memory for parts of an allocation */
 #include "quire/resource.h"       /* buffers and images */
 #include "quire/default_memory.h" /* the same without creating a memory */
 #include "quire/transfer.h"       /* copies and fills */
 #include "quire/stream.h"         /* streams, points, memory in the order of streams */
+#include "quire/elastic.h"        /* memory for parts of an allocation */
 #include "quire/insight.h"        /* statistics, walk, events, JSON, picture */
 #include "quire/export.h"         /* files for viewers of other programs */
 #include "quire/record.h"         /* what is allocated and freed, as a trace */

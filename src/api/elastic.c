@@ -4,6 +4,7 @@
 #include "quire/elastic.h"
 
 #include "src/api/check.h"
+#include "src/core/deferred/deferred_unback.h"
 #include "src/core/page/lazy.h"
 
 /* Only elastic memories have lazy allocations. */
@@ -25,8 +26,14 @@ quire_result quire_back_range(quire_memory *memory, const quire_view *ranges, ui
     return result ? result : qi_lazy_back(memory, ranges, count);
 }
 
-quire_result quire_unback_range(quire_memory *memory, const quire_view *ranges, uint64_t count)
+quire_result quire_unback_range(quire_memory *memory, const quire_view *ranges, uint64_t count,
+                                const quire_point *after)
 {
     quire_result result = check("quire_unback_range", memory, ranges, count);
-    return result ? result : qi_lazy_unback(memory, ranges, count);
+    if (result)
+        return result;
+    if (!after || !after->stream || qi_stream_has_passed(after->stream, after->value))
+        return qi_lazy_unback(memory, ranges, count);
+    result = qi_stream_check_point(after);
+    return result ? result : qi_unback_after(memory, ranges, count, after->stream, after->value);
 }

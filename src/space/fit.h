@@ -40,8 +40,10 @@ typedef struct qi_chunk_run {
 typedef enum qi_piece {
     QI_PIECE_HOLE = 0,
     QI_PIECE_BACKED,
-    QI_PIECE_FRESH,  /* of a kept window: backed by a call that has not ended */
-    QI_PIECE_LEAVING /* of a kept window: backed until a point passes */
+    /* of a kept window: */
+    QI_PIECE_FRESH,   /* backed by a call that has not ended */
+    QI_PIECE_LEAVING, /* about to lose its memory */
+    QI_PIECE_WAITING  /* backed until a point passes, whose number it has */
 } qi_piece;
 
 /* A run of free ranges and holes, of which one request takes a part. */
@@ -82,14 +84,18 @@ typedef struct qi_fit_backing {
     bool (*find_room)(const quire_space *space, uint64_t size, uint64_t alignment,
                       qi_window *window);
     /* A reserved window of whole chunks stays reserved: until it is closed, it is a live range for
-       the walk, with this user value, below UINT64_MAX. Its node stays. */
-    void (*keep_window)(quire_space *space, const qi_window *window, uint64_t user);
+       the walk, with this user value, below UINT32_MAX. Its node stays. */
+    void (*keep_window)(quire_space *space, const qi_window *window, uint32_t user);
     /* Finds the pieces of whole chunks in a kept window. Fails as reserve_window. */
     quire_result (*part_of_window)(quire_space *space, const qi_window *window, uint64_t offset,
                                    uint64_t size, qi_window *part);
     /* The pieces of one kind in a part become pieces of another. Merges pieces that are alike:
        other parts of the window are invalid then. */
     void (*mark_pieces)(quire_space *space, const qi_window *part, qi_piece from, qi_piece to);
+    /* The same from LEAVING to WAITING, with a number above 0; and of those with this number to
+       LEAVING. */
+    void (*mark_waiting)(quire_space *space, const qi_window *part, uint32_t number);
+    void (*end_waiting)(quire_space *space, const qi_window *window, uint32_t number);
     /* Makes up to `max` whole free chunks in a row a hole. *taken has size 0 if none of the free
        ranges that were examined has a whole chunk: a few, or with `all` every one. Fails as
        reserve_window. */

@@ -252,7 +252,7 @@ bool qi_space_find_room(const quire_space *space, uint64_t size, uint64_t alignm
     return space->fit->backing->find_room(space, size, alignment, window);
 }
 
-void qi_space_keep_window(quire_space *space, const qi_window *window, uint64_t user)
+void qi_space_keep_window(quire_space *space, const qi_window *window, uint32_t user)
 {
     space->fit->backing->keep_window(space, window, user);
 }
@@ -266,6 +266,16 @@ quire_result qi_space_part_of_window(quire_space *space, const qi_window *window
 void qi_space_mark_pieces(quire_space *space, const qi_window *part, qi_piece from, qi_piece to)
 {
     space->fit->backing->mark_pieces(space, part, from, to);
+}
+
+void qi_space_mark_waiting(quire_space *space, const qi_window *part, uint32_t number)
+{
+    space->fit->backing->mark_waiting(space, part, number);
+}
+
+void qi_space_end_waiting(quire_space *space, const qi_window *window, uint32_t number)
+{
+    space->fit->backing->end_waiting(space, window, number);
 }
 
 void qi_space_open_window(quire_space *space, const qi_window *window)

@@ -148,10 +148,12 @@ bool qi_space_next_piece(const quire_space *space, const qi_window *window, qi_p
                          qi_chunk_run *run);
 bool qi_space_find_room(const quire_space *space, uint64_t size, uint64_t alignment,
                         qi_window *window);
-void qi_space_keep_window(quire_space *space, const qi_window *window, uint64_t user);
+void qi_space_keep_window(quire_space *space, const qi_window *window, uint32_t user);
 QUIRE_MUST_USE quire_result qi_space_part_of_window(quire_space *space, const qi_window *window,
                                                     uint64_t offset, uint64_t size,
                                                     qi_window *part);
+void qi_space_mark_waiting(quire_space *space, const qi_window *part, uint32_t number);
+void qi_space_end_waiting(quire_space *space, const qi_window *window, uint32_t number);
 void qi_space_mark_pieces(quire_space *space, const qi_window *part, qi_piece from, qi_piece to);
 void qi_space_open_window(quire_space *space, const qi_window *window);
 void qi_space_close_window(quire_space *space, const qi_window *window);

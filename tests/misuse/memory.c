@@ -665,7 +665,7 @@ static void refuse_ranges(quire_result code, quire_view first, quire_view wrong)
 {
     const quire_view ranges[] = {first, wrong};
     REFUSE(code, quire_back_range(b.memory, ranges, 2));
-    REFUSE(code, quire_unback_range(b.memory, ranges, 2));
+    REFUSE(code, quire_unback_range(b.memory, ranges, 2, NULL));
 }
 
 static void lazy_allocations(void)
@@ -676,9 +676,9 @@ static void lazy_allocations(void)
         INVALID, made,
         quire_allocate(visible, &(quire_allocation_options){.size = SIZE, .lazy = true}, &made));
     REFUSE(INVALID, quire_back_range(NULL, NULL, 0));
-    REFUSE(INVALID, quire_unback_range(NULL, NULL, 0));
+    REFUSE(INVALID, quire_unback_range(NULL, NULL, 0, NULL));
     REFUSE(UNSUPPORTED, quire_back_range(visible, NULL, 0));
-    REFUSE(UNSUPPORTED, quire_unback_range(visible, NULL, 0));
+    REFUSE(UNSUPPORTED, quire_unback_range(visible, NULL, 0, NULL));
     CHECK(bench_memory(&b, &(quire_memory_options){.elastic = true,
                                                    .kind.mask = 0x2,
                                                    .address_space = 1 << 20,
@@ -690,7 +690,7 @@ static void lazy_allocations(void)
     CHECK_OK(quire_back_range(b.memory, &good, 1));
     refusal_begin(&b);
     REFUSE(INVALID, quire_back_range(b.memory, NULL, 1));
-    REFUSE(INVALID, quire_unback_range(b.memory, NULL, 1));
+    REFUSE(INVALID, quire_unback_range(b.memory, NULL, 1, NULL));
     refuse_ranges(UNSUPPORTED, good, (quire_view){plain, 0, 0});
     refuse_ranges(INVALID, good, (quire_view){{0}, 0, 0});
     refuse_ranges(FOREIGN, good, (quire_view){live, 0, 0});

@@ -30,7 +30,7 @@
 
 enum { GRANULE = 256, GRANULES = 768, MAX_LIVE = 300, STEPS_A_WORLD = 4000, MAX_WINDOWS = 3 };
 
-enum { MAX_KEPT = 4 };
+enum { MAX_KEPT = 4, POINTS = 3 };
 
 typedef enum state {
     FREE,
@@ -43,8 +43,9 @@ typedef enum state {
 
 typedef struct world {
     quire_space *space;
-    uint32_t region, chunk; /* granules */
-    uint8_t is[GRANULES];   /* a state */
+    uint32_t region, chunk;  /* granules */
+    uint8_t is[GRANULES];    /* a state */
+    uint8_t point[GRANULES]; /* that a waiting piece waits for */
     quire_placement live[MAX_LIVE];
     int live_count;
     qi_window windows[MAX_WINDOWS];
@@ -134,11 +135,17 @@ static bool visit(void *user, const quire_space_item *item)
     return true;
 }
 
+static bool is_alike(const world *w, uint64_t one, uint64_t other)
+{
+    return w->is[one] == w->is[other] &&
+           (w->is[one] != KEPT + QI_PIECE_WAITING || w->point[one] == w->point[other]);
+}
+
 /* Each piece of a kept window is a run of its state that no state like it touches. */
 static void compare_pieces(const world *w, const qi_window *window)
 {
     const uint64_t begin = window->offset / GRANULE, end = begin + window->size / GRANULE;
-    for (int piece = QI_PIECE_HOLE; window->size && piece <= QI_PIECE_LEAVING; piece++) {
+    for (int piece = QI_PIECE_HOLE; window->size && piece <= QI_PIECE_WAITING; piece++) {
         const uint8_t is = (uint8_t)(KEPT + piece);
         qi_chunk_run run = {0};
         uint64_t granules = 0;
@@ -146,8 +153,8 @@ static void compare_pieces(const world *w, const qi_window *window)
             const uint64_t first = run.offset / GRANULE, after = first + run.size / GRANULE;
             CHECK(first >= begin && after <= end);
             CHECK(is_all(w, first, after - first, (state)is, (state)is));
-            CHECK((first == begin || w->is[first - 1] != is) &&
-                  (after == end || w->is[after] != is));
+            CHECK(first == begin || !is_alike(w, first - 1, first));
+            CHECK(after == end || !is_alike(w, after - 1, after));
             granules += after - first;
         }
         for (uint64_t i = begin; i < end; i++)
@@ -298,9 +305,28 @@ static void keep(world *w, int which)
     CHECK(window->offset / GRANULE % alignment == 0 && window->offset / GRANULE % w->chunk == 0);
     CHECK(is_all(w, window->offset / GRANULE, size, HOLE, HOLE));
     CHECK_OK(qi_space_reserve_window(w->space, window));
-    qi_space_keep_window(w->space, window, (uint64_t)which);
+    qi_space_keep_window(w->space, window, (uint32_t)which);
     set(w, window->offset, window->size, KEPT);
     kept++;
+}
+
+/* Pieces of a part that are about to leave wait for a point, and leave at it. */
+static void begin_point(world *w, const qi_window *part, uint32_t number)
+{
+    qi_space_mark_waiting(w->space, part, number);
+    for (uint64_t i = part->offset / GRANULE; i < (part->offset + part->size) / GRANULE; i++)
+        if (w->is[i] == KEPT + QI_PIECE_LEAVING) {
+            w->is[i] = KEPT + QI_PIECE_WAITING;
+            w->point[i] = (uint8_t)number;
+        }
+}
+
+static void end_point(world *w, const qi_window *window, uint32_t number)
+{
+    qi_space_end_waiting(w->space, window, number);
+    for (uint64_t i = window->offset / GRANULE; i < (window->offset + window->size) / GRANULE; i++)
+        if (w->is[i] == KEPT + QI_PIECE_WAITING && w->point[i] == number)
+            w->is[i] = KEPT + QI_PIECE_LEAVING;
 }
 
 static void mark(world *w, const qi_window *window)
@@ -308,9 +334,17 @@ static void mark(world *w, const qi_window *window)
     const uint64_t chunks = window->size / GRANULE / w->chunk, first = random_below(&rng, chunks);
     const uint64_t offset = first * w->chunk * GRANULE + window->offset;
     const uint64_t size = (1 + random_below(&rng, chunks - first)) * w->chunk * GRANULE;
-    const int from = (int)random_below(&rng, 4), to = (int)random_below(&rng, 4);
+    const int from = (int)random_below(&rng, 5), to = (int)random_below(&rng, 4);
     qi_window part;
+    if (!random_below(&rng, 4)) {
+        end_point(w, window, 1 + (uint32_t)random_below(&rng, POINTS));
+        return;
+    }
     CHECK_OK(qi_space_part_of_window(w->space, window, offset, size, &part));
+    if (from == QI_PIECE_LEAVING && random_below(&rng, 2)) {
+        begin_point(w, &part, 1 + (uint32_t)random_below(&rng, POINTS));
+        return;
+    }
     qi_space_mark_pieces(w->space, &part, (qi_piece)from, (qi_piece)to);
     for (uint64_t i = offset / GRANULE; i < (offset + size) / GRANULE; i++)
         if (w->is[i] == KEPT + from)

@@ -190,7 +190,7 @@ static void change_chunks(quire_memory *memory, quire_allocation lazy, uint32_t 
     CHECK_OK(quire_back_range(memory, &range, 1));
     CHECK_OK(quire_write(memory, lazy, range.offset + range.size - 4, "four", 4));
     if (number % 3)
-        CHECK_OK(quire_unback_range(memory, &range, 1));
+        CHECK_OK(quire_unback_range(memory, &range, 1, NULL));
 }
 
 static quire_allocation allocate_lazy(quire_memory *memory)

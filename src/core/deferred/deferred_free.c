@@ -10,6 +10,7 @@
 #include "src/core/deferred/stream_queue.h"
 #include "src/core/find/addresses.h"
 #include "src/core/page/empty.h"
+#include "src/core/page/lazy.h"
 #include "src/core/page/life.h"
 #include "src/core/page/map.h"
 #include "src/core/page/range.h"
@@ -335,6 +336,7 @@ quire_result qi_deferred_claim_and_free(quire_memory *memory, quire_allocation a
 typedef struct qi_passed {
     uint32_t slots;   /* a chain; QI_NO_SLOT: none */
     qi_wait *objects; /* object waits, linked by `next` */
+    qi_wait *chunks;  /* chunk waits, likewise */
     uint64_t bytes;   /* of the slots */
     bool advanced;    /* a slot waits in the queue of another stream now */
 } qi_passed;
@@ -394,9 +396,10 @@ static void take_passed(qi_stream_queue *queue, uint64_t value, qi_passed *passe
     qi_wait *wait;
     while ((wait = qi_stream_queue_take_passed(queue, value)) != NULL) {
         if (qi_wait_is_of_object(wait)) {
+            qi_wait **list = qi_wait_is_of_chunks(wait) ? &passed->chunks : &passed->objects;
             qi_stream_drop_wait(wait->stream); /* which may be destroyed before the object */
-            wait->next = passed->objects;
-            passed->objects = wait;
+            wait->next = *list;
+            *list = wait;
             continue;
         }
         uint32_t slot = wait->slot;
@@ -441,11 +444,27 @@ static void destroy_objects(qi_shard *shard, qi_wait *first)
         qi_pages_destroy(memory, leaving);
 }
 
+/* Takes the memory of chunks whose points have passed. Returns the bytes. */
+static uint64_t unback_chunks(qi_shard *shard, qi_wait *first)
+{
+    uint64_t bytes = 0;
+    for (qi_wait *wait = first, *next; wait; wait = next) {
+        next = wait->next;
+        bytes +=
+            qi_lazy_end_wait(shard->memory, (quire_allocation){wait->allocation}, wait->number);
+        qi_lock_acquire(&shard->lock);
+        qi_stream_queue_give_record(shard, wait);
+        qi_lock_release(&shard->lock);
+    }
+    return bytes;
+}
+
 /* Requires no lock. Destroys the objects, then releases the slots. */
-static void release_passed(qi_shard *shard, const qi_passed *passed)
+static void release_passed(qi_shard *shard, qi_passed *passed)
 {
     quire_memory *memory = shard->memory;
     destroy_objects(shard, passed->objects);
+    passed->bytes += unback_chunks(shard, passed->chunks);
     for (uint32_t slot = passed->slots, next; slot != QI_NO_SLOT; slot = next) {
         next = qi_slot_next(&memory->slots, slot);
         qi_ignore(qi_release_checked(memory, slot)); /* CORRUPTED is logged */

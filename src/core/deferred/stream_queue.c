@@ -404,6 +404,8 @@ static bool review_wait(review *r, const qi_stream_queue *queue, const qi_wait *
     const quire_memory *memory = r->shard->memory;
     if (++r->waits > qi_atomic_load_u64(&r->shard->deferred) || wait->stream != queue->stream)
         return false;
+    if (qi_wait_is_of_chunks(wait))
+        return !wait->bin && !wait->then && wait->number;
     if (qi_wait_is_of_object(wait))
         return !wait->bin && !wait->then && wait->native && wait->page->objects &&
                wait->page->shard == r->shard;

@@ -13,7 +13,8 @@
  * An allocation at its last wait is also in a bin by its size, so that an allocation on the same
  * stream can reuse the range. If the freed one had a native object, its wait then becomes an
  * *object wait*: it has no slot, and the object is destroyed once the point has passed. The page
- * stays until then: it counts the object like an allocation.
+ * stays until then: it counts the object like an allocation. A *chunk wait* has no slot either:
+ * some chunks of a lazy allocation lose their memory at the point (page/lazy.h).
  *
  * Recorded uses of live allocations are waits as well, in no queue and not counted there. Those
  * that quire recorded for its own work (copies) are in the list `own`, so that they end with
@@ -50,11 +51,15 @@ struct qi_wait {
             qi_page *page;
             uint64_t native;
         };
+        struct {                 /* of a chunk wait, likewise */
+            uint64_t allocation; /* a handle, which may be stale by then */
+            uint32_t number;     /* of the point, in the marks of the chunks */
+        };
     };
     uint64_t value; /* 0: after all work submitted before the next mark */
-    uint32_t slot;  /* QI_NO_SLOT: an object wait */
+    uint32_t slot;  /* QI_NO_SLOT: an object wait or a chunk wait */
     uint16_t bin;   /* 1 + the number of its bin; 0: in no bin */
-    uint8_t object; /* of an object wait: a quire_object */
+    uint8_t object; /* of an object wait: a quire_object; of a chunk wait: QUIRE_OBJECT_NONE */
     bool is_own;    /* a recorded use, by quire's own work only */
 };
 
@@ -155,10 +160,16 @@ static inline uint32_t qi_stream_queue_bin_of(uint64_t size)
     return (high - 2) * 8 + (uint32_t)(size >> (high - 3) & 7);
 }
 
-/* Whether a wait is for the end of a native object whose range was reused. */
+/* Whether a wait has no slot: it is for the end of a native object whose range was reused, or for
+   chunks of a lazy allocation that are to lose their memory. */
 static inline bool qi_wait_is_of_object(const qi_wait *wait)
 {
     return qi_unlikely(wait->slot == QI_NO_SLOT);
+}
+
+static inline bool qi_wait_is_of_chunks(const qi_wait *wait)
+{
+    return qi_wait_is_of_object(wait) && wait->object == QUIRE_OBJECT_NONE;
 }
 
 /* Returns the bytes that a deferred free keeps. */

@@ -291,7 +291,19 @@ static void unpoison(const qi_page *page, const qi_window *part)
         qi_checked_page_used(page, run.offset, run.offset + run.size);
 }
 
-/* Chunks that are backed now are FRESH. On failure nothing has changed. */
+/* Chunks that were to lose their memory at a point keep it. */
+static quire_result keep_waiting(quire_space *space, const qi_window *window,
+                                 const qi_chunk_run *wanted)
+{
+    qi_window part;
+    quire_result result =
+        qi_space_part_of_window(space, window, wanted->offset, wanted->size, &part);
+    if (!result)
+        qi_space_mark_pieces(space, &part, QI_PIECE_WAITING, QI_PIECE_BACKED);
+    return result;
+}
+
+/* Chunks that are backed now are FRESH. On failure none has got memory. */
 static quire_result back_range(const change *c, const quire_view *range, qi_page_progress *progress)
 {
     quire_space *space = c->shard->space;
@@ -299,8 +311,9 @@ static quire_result back_range(const change *c, const quire_view *range, qi_page
     const qi_window window = window_of(qi_slot_lazy(record));
     const qi_chunk_run wanted = chunks_of(c, range, false);
     qi_window part;
-    quire_result result =
-        qi_space_part_of_window(space, &window, wanted.offset, wanted.size, &part);
+    quire_result result = keep_waiting(space, &window, &wanted);
+    if (!result)
+        result = qi_space_part_of_window(space, &window, wanted.offset, wanted.size, &part);
     const uint64_t missing = result ? 0 : bytes_of(space, &part, QI_PIECE_HOLE);
     if (!missing)
         return result;
@@ -394,6 +407,35 @@ static quire_result prepare_to_leave(const change *c, const quire_view *range)
     return result;
 }
 
+/* The same for all ranges, or none. */
+static quire_result prepare_all(const change *c)
+{
+    quire_result result = QUIRE_SUCCESS;
+    uint64_t prepared = 0;
+    while (prepared < c->count && !result) {
+        result = prepare_to_leave(c, &c->ranges[prepared]);
+        prepared += !result;
+    }
+    if (result)
+        mark_all(c, prepared, QI_PIECE_LEAVING, QI_PIECE_BACKED);
+    return result;
+}
+
+/* Takes the memory of all LEAVING chunks of the allocations. */
+static void let_leave(const change *c, qi_page_events *events)
+{
+    const uint64_t before = c->page->native.bytes;
+    for (uint64_t i = 0; i < c->count; i++) {
+        qi_slot *record = record_of(c->memory, &c->ranges[i]);
+        const qi_window window = window_of(qi_slot_lazy(record));
+        count_less(c->shard, record, bytes_of(c->shard->space, &window, QI_PIECE_LEAVING));
+        qi_backing_unback_pieces(c->page, &window, QI_PIECE_LEAVING);
+    }
+    if (c->page->native.bytes != before)
+        events->given = (qi_page_change){
+            .size = c->page->native.bytes, .number = c->page->number, .resized = true};
+}
+
 quire_result qi_lazy_unback(quire_memory *memory, const quire_view *ranges, uint64_t count)
 {
     change c = {memory, memory->shards[0], ranges, count, NULL};
@@ -401,25 +443,52 @@ quire_result qi_lazy_unback(quire_memory *memory, const quire_view *ranges, uint
     quire_result result = begin(&c);
     if (result || !count)
         return result;
-    const uint64_t before = c.page->native.bytes;
-    uint64_t prepared = 0;
-    while (prepared < count && !result) {
-        result = prepare_to_leave(&c, &ranges[prepared]);
-        prepared += !result;
-    }
-    if (result)
-        mark_all(&c, prepared, QI_PIECE_LEAVING, QI_PIECE_BACKED);
-    for (uint64_t i = 0; i < count && !result; i++) {
-        qi_slot *record = record_of(memory, &ranges[i]);
-        const qi_window window = window_of(qi_slot_lazy(record));
-        count_less(c.shard, record, bytes_of(c.shard->space, &window, QI_PIECE_LEAVING));
-        qi_backing_unback_pieces(c.page, &window, QI_PIECE_LEAVING);
-    }
-    if (c.page->native.bytes != before)
-        events.given = (qi_page_change){
-            .size = c.page->native.bytes, .number = c.page->number, .resized = true};
+    result = prepare_all(&c);
+    if (!result)
+        let_leave(&c, &events);
     end(&c, !result, &events);
     return result;
+}
+
+/* ---- chunks that wait for a point --------------------------------------------------------- */
+
+quire_result qi_lazy_begin_wait(quire_memory *memory, const quire_view *ranges, uint64_t count,
+                                void (*enter)(void *user, uint64_t i, uint32_t number), void *user)
+{
+    change c = {memory, memory->shards[0], ranges, count, NULL};
+    quire_result result = begin(&c);
+    if (result || !count)
+        return result;
+    result = prepare_all(&c);
+    for (uint64_t i = 0; i < count && !result; i++) {
+        const qi_window window = window_of(qi_slot_lazy(record_of(memory, &ranges[i])));
+        uint32_t *number = &c.page->last_point;
+        *number += *number == UINT32_MAX ? 2 : 1; /* 0 is none */
+        qi_space_mark_waiting(c.shard->space, &window, *number);
+        enter(user, i, *number);
+    }
+    end(&c, false, &(qi_page_events){.gone = NULL});
+    return result;
+}
+
+uint64_t qi_lazy_end_wait(quire_memory *memory, quire_allocation allocation, uint32_t number)
+{
+    const quire_view range = {.allocation = allocation};
+    change c = {memory, memory->shards[0], &range, 1, NULL};
+    qi_page_events events = {.gone = NULL};
+    qi_error error;
+    qi_error_save(&error);
+    const bool is_live = !begin(&c);
+    qi_error_restore(&error);
+    if (!is_live)
+        return 0;
+    const qi_window window = window_of(qi_slot_lazy(record_of(memory, &range)));
+    const uint64_t before = c.page->native.bytes;
+    qi_space_end_waiting(c.shard->space, &window, number);
+    let_leave(&c, &events);
+    const uint64_t bytes = before - c.page->native.bytes;
+    end(&c, bytes != 0, &events);
+    return bytes;
 }
 
 /* ---- in the child of a fork --------------------------------------------------------------- */
@@ -435,6 +504,7 @@ static bool settle(void *user, const quire_space_item *item)
     qi_slot_lazy(record)->changing = 0;
     qi_space_mark_pieces(space, &window, QI_PIECE_FRESH, QI_PIECE_HOLE);
     qi_space_mark_pieces(space, &window, QI_PIECE_LEAVING, QI_PIECE_HOLE);
+    qi_space_mark_pieces(space, &window, QI_PIECE_WAITING, QI_PIECE_HOLE); /* all points passed */
     count_less(page->shard, record, record->size - bytes_of(space, &window, QI_PIECE_BACKED));
     return true;
 }
@@ -453,9 +523,10 @@ quire_result qi_lazy_check(quire_memory *memory, uint32_t slot, uint64_t offset,
     const qi_window window = window_of(qi_slot_lazy(qi_memory_slot(memory, slot)));
     const uint64_t begin = window.offset + offset, end = begin + size;
     uint64_t missing = UINT64_MAX;
-    static const qi_piece unusable[] = {QI_PIECE_HOLE, QI_PIECE_FRESH, QI_PIECE_LEAVING};
+    static const qi_piece unusable[] = {QI_PIECE_HOLE, QI_PIECE_FRESH, QI_PIECE_LEAVING,
+                                        QI_PIECE_WAITING};
     qi_lock_acquire(&shard->lock);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         qi_chunk_run run = {0};
         while (qi_space_next_piece(shard->space, &window, unusable[i], &run) && run.offset < end)
             if (run.offset + run.size > begin) {
@@ -481,7 +552,9 @@ bool qi_lazy_agrees(const qi_page *page, uint32_t slot)
     if (!lazy || record->range.id || record->offset != lazy->offset + page->tally->skipped)
         return false;
     const qi_window window = window_of(lazy);
-    return record->size == record->requested &&
-           record->size ==
-               bytes_of(space, &window, QI_PIECE_BACKED) + bytes_of(space, &window, QI_PIECE_FRESH);
+    static const qi_piece counted[] = {QI_PIECE_BACKED, QI_PIECE_FRESH, QI_PIECE_WAITING};
+    uint64_t bytes = 0;
+    for (int i = 0; i < 3; i++)
+        bytes += bytes_of(space, &window, counted[i]);
+    return record->size == bytes && record->requested == bytes;
 }

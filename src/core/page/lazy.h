@@ -33,6 +33,16 @@ QUIRE_MUST_USE quire_result qi_lazy_back(quire_memory *memory, const quire_view 
 QUIRE_MUST_USE quire_result qi_lazy_unback(quire_memory *memory, const quire_view *ranges,
                                            uint64_t count);
 
+/*
+ * Require no lock. Begin: as qi_lazy_unback, but the chunks of range i wait for a point of a new
+ * number, for which `enter` is called under the shard's lock, once all ranges are checked. End:
+ * those of a number lose their memory; returns the bytes, 0 also for an allocation that was freed.
+ */
+QUIRE_MUST_USE quire_result
+qi_lazy_begin_wait(quire_memory *memory, const quire_view *ranges, uint64_t count,
+                   void (*enter)(void *user, uint64_t i, uint32_t number), void *user);
+uint64_t qi_lazy_end_wait(quire_memory *memory, quire_allocation allocation, uint32_t number);
+
 /* In the child of a fork, before qi_backing_settle. Chunks that a vanished thread was changing have
    no memory. Takes no lock. */
 void qi_lazy_settle(qi_page *page);

@@ -80,6 +80,7 @@ struct qi_page {
     bool tied;           /* to an object: see qi_tie */
     bool resizing;       /* a thread changes its bytes; protected by the lock of qi_pages */
     uint32_t lazy_count; /* lazy allocations in it: page/lazy.h */
+    uint32_t last_point; /* number of the last point that chunks of them wait for */
     bool over_budget;    /* its creation or last growth exceeded the backend's budget */
     bool fresh;          /* a dedicated page that the backend made with zeros for its allocation */
     qi_page_phase phase;

@@ -42,7 +42,7 @@ static bool is_open_hole(const qi_segregated *s, uint32_t node)
 
 static qi_piece piece_of(const qi_node *node)
 {
-    return (qi_piece)(node->owner >> QI_PIECE_SHIFT & 3);
+    return (qi_piece)((node->owner & QI_PIECE_MASK) >> QI_PIECE_SHIFT);
 }
 
 /* A node and its bytes leave the backed part of the regions, and come back. */
@@ -394,12 +394,12 @@ static void mark_piece(qi_segregated *s, uint32_t number, qi_piece piece)
     set_mark(s, number, QI_RESERVED_MARK | (uint32_t)piece << QI_PIECE_SHIFT);
 }
 
-/* A live node has its user value where other nodes have links; 0 means that the window is not
-   kept. */
-static void set_user(qi_node *node, uint64_t user)
+/* A live node has its user value where other nodes have links. A piece has there the user value of
+   its kept window, plus 1, or 0, and the number of the point that it waits for, or 0. */
+static void set_user(qi_node *node, uint32_t user, uint32_t point)
 {
-    node->next = (uint32_t)user;
-    node->back = (uint32_t)(user >> 32);
+    node->next = user;
+    node->back = point;
 }
 
 static void reserve(qi_segregated *s, uint32_t number)
@@ -414,7 +414,7 @@ static void reserve(qi_segregated *s, uint32_t number)
         unlist_hole(s, number);
         mark_piece(s, number, QI_PIECE_HOLE);
     }
-    set_user(node, 0);
+    set_user(node, 0, 0);
 }
 
 quire_result qi_segregated_reserve_window(quire_space *space, qi_window *window)
@@ -526,13 +526,13 @@ bool qi_segregated_find_room(const quire_space *space, uint64_t size, uint64_t a
     return true;
 }
 
-void qi_segregated_keep_window(quire_space *space, const qi_window *window, uint64_t user)
+void qi_segregated_keep_window(quire_space *space, const qi_window *window, uint32_t user)
 {
     qi_segregated *s = qi_segregated_of(space);
     uint64_t end = window_end(s, window);
     for (uint32_t i = window->node; qi_node_is_reserved(s, i) && s->nodes[i].offset < end;
          i = s->nodes[i].after)
-        set_user(&s->nodes[i], user + 1);
+        set_user(&s->nodes[i], user + 1, 0);
 }
 
 /* Cuts a piece in two. Returns the upper one. Requires a spare number. */
@@ -544,7 +544,7 @@ static uint32_t split_piece(qi_segregated *s, uint32_t number, uint64_t at)
     s->nodes[rest].offset = (uint32_t)at;
     s->nodes[rest].size = (uint32_t)(end_of(node) - at);
     node->size = (uint32_t)at - node->offset;
-    set_user(&s->nodes[rest], qi_node_user(node));
+    set_user(&s->nodes[rest], node->next, node->back);
     mark_piece(s, rest, piece_of(node));
     s->space.hole_nodes++;
     return rest;
@@ -593,16 +593,11 @@ static void merge_with_next(qi_segregated *s, uint32_t number)
     s->space.hole_nodes--;
 }
 
-void qi_segregated_mark_pieces(quire_space *space, const qi_window *part, qi_piece from,
-                               qi_piece to)
+/* Merges the pieces of a part with those beside them that are alike. */
+static void merge_pieces(qi_segregated *s, const qi_window *part)
 {
-    qi_segregated *s = qi_segregated_of(space);
     const uint64_t end = window_end(s, part);
-    uint32_t i = part->node;
-    for (; qi_node_is_reserved(s, i) && s->nodes[i].offset < end; i = s->nodes[i].after)
-        if (piece_of(&s->nodes[i]) == from)
-            mark_piece(s, i, to);
-    i = s->nodes[part->node].before;
+    uint32_t i = s->nodes[part->node].before;
     if (!is_alike(s, i, part->node))
         i = part->node;
     while (qi_node_is_reserved(s, i) && s->nodes[i].offset < end)
@@ -610,4 +605,36 @@ void qi_segregated_mark_pieces(quire_space *space, const qi_window *part, qi_pie
             merge_with_next(s, i);
         else
             i = s->nodes[i].after;
+}
+
+/* The pieces of one kind, and of one point, 0: of any, become those of another kind and point. */
+static void change_pieces(qi_segregated *s, const qi_window *part, qi_piece from,
+                          uint32_t from_point, qi_piece to, uint32_t to_point)
+{
+    const uint64_t end = window_end(s, part);
+    for (uint32_t i = part->node; qi_node_is_reserved(s, i) && s->nodes[i].offset < end;
+         i = s->nodes[i].after) {
+        qi_node *node = &s->nodes[i];
+        if (piece_of(node) != from || (from_point && node->back != from_point))
+            continue;
+        mark_piece(s, i, to);
+        set_user(node, node->next, to_point);
+    }
+    merge_pieces(s, part);
+}
+
+void qi_segregated_mark_pieces(quire_space *space, const qi_window *part, qi_piece from,
+                               qi_piece to)
+{
+    change_pieces(qi_segregated_of(space), part, from, 0, to, 0);
+}
+
+void qi_segregated_mark_waiting(quire_space *space, const qi_window *part, uint32_t number)
+{
+    change_pieces(qi_segregated_of(space), part, QI_PIECE_LEAVING, 0, QI_PIECE_WAITING, number);
+}
+
+void qi_segregated_end_waiting(quire_space *space, const qi_window *window, uint32_t number)
+{
+    change_pieces(qi_segregated_of(space), window, QI_PIECE_WAITING, number, QI_PIECE_LEAVING, 0);
 }

@@ -204,6 +204,8 @@ static const qi_fit_backing segregated_backing = {
     .keep_window = qi_segregated_keep_window,
     .part_of_window = qi_segregated_part_of_window,
     .mark_pieces = qi_segregated_mark_pieces,
+    .mark_waiting = qi_segregated_mark_waiting,
+    .end_waiting = qi_segregated_end_waiting,
     .take_chunks = qi_segregated_take_chunks,
 };
 

@@ -115,7 +115,7 @@ static inline bool qi_node_is_hole(const qi_segregated *s, uint32_t node)
  * node.owner, from the lowest bit: 23 bits region; 1 bit kind of a live range (1 means an image of
  * optimal tiling); 8 bits fraction of a free node, cached so that it is computed once. In a live
  * node the lowest of these 8 bits marks a node that carries a slab. In a node that is_hole has, it
- * marks a piece of a window, and the next two bits are the qi_piece.
+ * marks a piece of a window, and the next three bits are the qi_piece.
  */
 enum { QI_REGION_BITS = 23 };
 
@@ -124,7 +124,7 @@ enum { QI_REGION_BITS = 23 };
 #define QI_SLAB_MARK (QI_MAX_REGIONS << 1)
 #define QI_RESERVED_MARK (QI_MAX_REGIONS << 1)
 #define QI_PIECE_SHIFT (QI_REGION_BITS + 2)
-#define QI_PIECE_MASK (UINT32_C(3) << QI_PIECE_SHIFT)
+#define QI_PIECE_MASK (UINT32_C(7) << QI_PIECE_SHIFT)
 
 static inline uint32_t qi_node_region(const qi_node *node)
 {
@@ -238,7 +238,7 @@ bool qi_segregated_find_room(const quire_space *space, uint64_t size, uint64_t a
                              qi_window *window);
 bool qi_segregated_next_piece(const quire_space *space, const qi_window *window, qi_piece piece,
                               qi_chunk_run *run);
-void qi_segregated_keep_window(quire_space *space, const qi_window *window, uint64_t user);
+void qi_segregated_keep_window(quire_space *space, const qi_window *window, uint32_t user);
 QUIRE_MUST_USE quire_result qi_segregated_part_of_window(quire_space *space,
                                                          const qi_window *window, uint64_t offset,
                                                          uint64_t size, qi_window *part);
@@ -248,6 +248,8 @@ void qi_segregated_open_window(quire_space *space, const qi_window *window);
 void qi_segregated_close_window(quire_space *space, const qi_window *window);
 QUIRE_MUST_USE quire_result qi_segregated_take_chunks(quire_space *space, uint64_t max, bool all,
                                                       qi_chunk_run *taken);
+void qi_segregated_mark_waiting(quire_space *space, const qi_window *part, uint32_t number);
+void qi_segregated_end_waiting(quire_space *space, const qi_window *window, uint32_t number);
 uint64_t qi_segregated_free_count(const quire_space *space);
 
 #endif

@@ -55,11 +55,11 @@ void qi_segregated_describe(const qi_segregated *s, uint32_t number, quire_place
 /* Fills in the item of the kept window whose first piece this is. Returns the node after it. */
 static uint32_t describe_kept(const qi_segregated *s, uint32_t number, quire_space_item *item)
 {
-    const uint64_t user = qi_node_user(&s->nodes[number]);
+    const uint32_t user = s->nodes[number].next;
     item->offset =
         s->nodes[number].offset * s->space.granule - s->space.regions[item->region].start;
     item->user = user - 1;
-    for (; qi_node_is_reserved(s, number) && qi_node_user(&s->nodes[number]) == user;
+    for (; qi_node_is_reserved(s, number) && s->nodes[number].next == user;
          number = s->nodes[number].after)
         item->size += s->nodes[number].size * s->space.granule;
     return number;
@@ -69,7 +69,7 @@ static uint32_t describe_kept(const qi_segregated *s, uint32_t number, quire_spa
 static uint32_t visit_hole(const qi_segregated *s, uint32_t number, bool *goes_on,
                            bool (*visit)(void *, const quire_space_item *), void *user)
 {
-    if (!qi_node_is_reserved(s, number) || !qi_node_user(&s->nodes[number]))
+    if (!qi_node_is_reserved(s, number) || !s->nodes[number].next)
         return s->nodes[number].after;
     quire_space_item item = {.region = qi_node_region(&s->nodes[number])};
     uint32_t after = describe_kept(s, number, &item);

@@ -26,7 +26,7 @@ static quire_result back(fixture *f, quire_allocation allocation, uint64_t offse
 
 static quire_result unback(fixture *f, quire_allocation allocation, uint64_t offset, uint64_t size)
 {
-    return quire_unback_range(f->memory, &(quire_view){allocation, offset, size}, 1);
+    return quire_unback_range(f->memory, &(quire_view){allocation, offset, size}, 1, NULL);
 }
 
 /* ---- addresses and memory ------------------------------------------------------------------- */
@@ -144,10 +144,10 @@ CASE(a_list_of_ranges_is_one_change)
     expect_chunks(f, 5);
     CHECK_EQ(fixture_info(f, a).backed, 4 * CHUNK);
     CHECK_EQ(fixture_info(f, b).backed, CHUNK);
-    CHECK_OK(quire_unback_range(f->memory, ranges, 4));
+    CHECK_OK(quire_unback_range(f->memory, ranges, 4, NULL));
     expect_chunks(f, 0);
     CHECK_OK(quire_back_range(f->memory, NULL, 0));
-    CHECK_OK(quire_unback_range(f->memory, NULL, 0));
+    CHECK_OK(quire_unback_range(f->memory, NULL, 0, NULL));
 }
 
 CASE(a_refused_list_changes_nothing)
@@ -165,10 +165,10 @@ CASE(a_refused_list_changes_nothing)
     CHECK_OK(quire_back_range(f->memory, ranges, 3));
     expect_chunks(f, 1 + 6 + 5);
     const quire_view wrong[] = {{a, 0, 3 * CHUNK}, {plain, 0, 1}, {b, 0, 0}};
-    CHECK_FAILS(quire_unback_range(f->memory, wrong, 3), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_FAILS(quire_unback_range(f->memory, wrong, 3, NULL), QUIRE_ERROR_UNSUPPORTED);
     CHECK_HAS(quire_last_error(), "is not lazy");
     const quire_view held[] = {{b, 0, 0}, {a, 0, CHUNK}};
-    CHECK_OK(quire_unback_range(f->memory, held, 2));
+    CHECK_OK(quire_unback_range(f->memory, held, 2, NULL));
     expect_chunks(f, 1 + 5);
     CHECK_OK(quire_free(f->memory, b));
     CHECK_FAILS(quire_back_range(f->memory, held, 2), QUIRE_ERROR_STALE_HANDLE);
@@ -328,7 +328,7 @@ UNIT_ON(lazy, other_memories_have_none, fixture, f, make_ordinary(f), fixture_en
     CHECK_FAILS(request(f, &(quire_allocation_options){.size = 1, .lazy = true}),
                 QUIRE_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(quire_back_range(f->memory, NULL, 0), QUIRE_ERROR_UNSUPPORTED);
-    CHECK_FAILS(quire_unback_range(f->memory, NULL, 0), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_FAILS(quire_unback_range(f->memory, NULL, 0, NULL), QUIRE_ERROR_UNSUPPORTED);
 }
 
 /* ---- failures ------------------------------------------------------------------------------- */
@@ -344,6 +344,11 @@ static void make_ranges(fixture *f, quire_view *ranges, uint64_t count)
 }
 
 typedef quire_result (*change)(quire_memory *, const quire_view *, uint64_t);
+
+static quire_result unback_now(quire_memory *memory, const quire_view *ranges, uint64_t count)
+{
+    return quire_unback_range(memory, ranges, count, NULL);
+}
 
 /* Fails the n-th call for host memory, until none is left that fails. */
 static void fail_each(fixture *f, change apply, uint64_t before, uint64_t after)
@@ -373,7 +378,7 @@ CASE(without_host_memory_all_or_nothing_gets_memory)
 
 CASE(without_host_memory_all_or_nothing_loses_memory)
 {
-    fail_each(f, quire_unback_range, 16, 0);
+    fail_each(f, unback_now, 16, 0);
 }
 
 /* ---- finding and walking -------------------------------------------------------------------- */
