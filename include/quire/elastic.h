@@ -37,10 +37,11 @@ extern "C" {
  * has none. A size of 0 means up to the end of the allocation. Ranges may overlap. All of them get
  * memory, or none. Chunks that wait for a point (quire_unback_range) keep their memory and their
  * contents, also if the call fails. Memory comes from free chunks before new memory is requested,
- * and quire_page_policy.retained_empty_bytes applies; on_out_of_memory is not called. Errors:
- * INVALID_ARGUMENT, those of handles, UNSUPPORTED (an allocation is not lazy), OUT_OF_RANGE,
- * OUT_OF_DEVICE_MEMORY, OVER_BUDGET, OUT_OF_HOST_MEMORY, TOO_MANY_ALLOCATIONS, BUSY (called inside
- * a function of the backend), and errors of the backend.
+ * and quire_page_policy.retained_empty_bytes applies. Deferred frees and chunks whose points have
+ * passed are collected before the call is refused; on_out_of_memory is not called.
+ * Errors: INVALID_ARGUMENT, those of handles, UNSUPPORTED (an allocation is not lazy),
+ * OUT_OF_RANGE, OUT_OF_DEVICE_MEMORY, OVER_BUDGET, OUT_OF_HOST_MEMORY, TOO_MANY_ALLOCATIONS, BUSY
+ * (called inside a function of the backend), and errors of the backend.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_back_range(quire_memory *memory,
                                                        const quire_view *ranges, uint64_t count);

@@ -23,7 +23,7 @@ static quire_result check(const char *call, const quire_memory *memory, const qu
 quire_result quire_back_range(quire_memory *memory, const quire_view *ranges, uint64_t count)
 {
     quire_result result = check("quire_back_range", memory, ranges, count);
-    return result ? result : qi_lazy_back(memory, ranges, count);
+    return result ? result : qi_back_or_collect(memory, ranges, count);
 }
 
 quire_result quire_unback_range(quire_memory *memory, const quire_view *ranges, uint64_t count,

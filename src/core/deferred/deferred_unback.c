@@ -10,6 +10,8 @@
 #include "src/core/deferred/deferred_free.h"
 #include "src/core/page/lazy.h"
 
+/* ---- taking memory at a point ------------------------------------------------------------- */
+
 /* The waits that a call has taken and not put into the queue yet, linked by `next`. */
 typedef struct chunk_waits {
     qi_shard *shard;
@@ -88,5 +90,21 @@ quire_result qi_unback_after(quire_memory *memory, const quire_view *ranges, uin
     if (!result)
         result = qi_lazy_begin_wait(memory, ranges, count, enter, &waits);
     give_waits(shard, waits.first);
+    return result;
+}
+
+/* ---- giving memory ------------------------------------------------------------------------ */
+
+/* A success keeps the thread's last error. */
+quire_result qi_back_or_collect(quire_memory *memory, const quire_view *ranges, uint64_t count)
+{
+    qi_error before;
+    qi_error_save(&before);
+    quire_result result = qi_lazy_back(memory, ranges, count);
+    bool has_failed = result != QUIRE_SUCCESS;
+    while (qi_is_out_of_memory(result) && qi_deferred_collect_quietly(memory))
+        result = qi_lazy_back(memory, ranges, count);
+    if (!result && has_failed)
+        qi_error_restore(&before);
     return result;
 }

@@ -137,6 +137,20 @@ CASE(a_request_takes_memory_whose_point_has_passed)
     CHECK_OK(quire_free(w->f.memory, other));
 }
 
+CASE(another_lazy_allocation_takes_it_too)
+{
+    quire_allocation lazy = make_backed(w), other;
+    const quire_point point = mark(w->a);
+    CHECK_OK(quire_memory_set_limit(w->f.memory, 8 * CHUNK));
+    other = ALLOCATE(&w->f, .size = WHOLE * CHUNK, .lazy = true);
+    const quire_view wanted = {other, 0, 5 * CHUNK};
+    CHECK_OK(unback(w, lazy, 0, 6, &point));
+    CHECK_FAILS(quire_back_range(w->f.memory, &wanted, 1), QUIRE_ERROR_OVER_BUDGET);
+    streams_pass(w->a);
+    CHECK_OK(quire_back_range(w->f.memory, &wanted, 1));
+    expect(w, lazy, 7, 2);
+}
+
 CASE(a_refused_list_waits_for_nothing)
 {
     quire_allocation lazy = make_backed(w), plain = ALLOCATE(&w->f, .size = CHUNK);
