@@ -112,7 +112,9 @@ quire_result qi_access_map(quire_memory *memory, quire_allocation allocation, ui
     quire_result result = begin_access(memory, allocation, offset, &size, &slot);
     if (result)
         return result;
-    result = qi_page_map_begin_slot(memory, slot, &bytes);
+    result = qi_lazy_check_awake(memory, slot);
+    if (!result)
+        result = qi_page_map_begin_slot(memory, slot, &bytes);
     if (!result) {
         result = qi_slot_add_map(&memory->slots, slot);
         if (!result)
@@ -255,9 +257,8 @@ static quire_result write_mapped(quire_memory *memory, uint32_t slot, uint64_t o
     return result;
 }
 
-/* Writes bytes of a slot, as qi_access_write does. The size is above 0. */
-static quire_result write_slot(quire_memory *memory, uint32_t slot, uint64_t offset,
-                               const void *data, uint64_t size)
+quire_result qi_access_write_slot(quire_memory *memory, uint32_t slot, uint64_t offset,
+                                  const void *data, uint64_t size)
 {
     if (is_mappable(memory))
         return write_mapped(memory, slot, offset, data, size);
@@ -281,8 +282,8 @@ static quire_result read_mapped(quire_memory *memory, uint32_t slot, uint64_t of
     return result;
 }
 
-static quire_result read_bytes(quire_memory *memory, uint32_t slot, uint64_t offset, void *data,
-                               uint64_t size)
+quire_result qi_access_read_slot(quire_memory *memory, uint32_t slot, uint64_t offset, void *data,
+                                 uint64_t size)
 {
     if (is_mappable(memory))
         return read_mapped(memory, slot, offset, data, size);
@@ -316,7 +317,7 @@ quire_result qi_access_write(quire_memory *memory, quire_allocation allocation, 
     if (result)
         return result;
     if (size)
-        result = write_slot(memory, slot, offset, data, size);
+        result = qi_access_write_slot(memory, slot, offset, data, size);
     qi_slot_end_use(&memory->slots, slot);
     return result;
 }
@@ -329,7 +330,7 @@ quire_result qi_access_read(quire_memory *memory, quire_allocation allocation, u
     if (result)
         return result;
     if (size)
-        result = read_bytes(memory, slot, offset, data, size);
+        result = qi_access_read_slot(memory, slot, offset, data, size);
     qi_slot_end_use(&memory->slots, slot);
     return result;
 }
@@ -383,7 +384,8 @@ static quire_result write_value(quire_memory *memory, uint32_t slot, uint64_t of
     quire_result result = QUIRE_SUCCESS;
     for (uint64_t done = 0; done < size && !result; done += step) {
         uint64_t left = size - done;
-        result = write_slot(memory, slot, offset + done, bytes, left < step ? left : step);
+        result =
+            qi_access_write_slot(memory, slot, offset + done, bytes, left < step ? left : step);
     }
     return result;
 }

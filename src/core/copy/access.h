@@ -85,6 +85,12 @@ QUIRE_MUST_USE quire_result qi_access_fill_zero(quire_memory *memory, uint32_t s
 QUIRE_MUST_USE quire_result qi_access_fill_slot(quire_memory *memory, uint32_t slot,
                                                 uint64_t offset, uint64_t size, uint8_t value);
 
+/* Write and read bytes of a slot in use, which have memory. The size is above 0. */
+QUIRE_MUST_USE quire_result qi_access_write_slot(quire_memory *memory, uint32_t slot,
+                                                 uint64_t offset, const void *data, uint64_t size);
+QUIRE_MUST_USE quire_result qi_access_read_slot(quire_memory *memory, uint32_t slot,
+                                                uint64_t offset, void *data, uint64_t size);
+
 /* Begins a use of an allocation for a fill and resolves its range. The caller ends the use. */
 QUIRE_MUST_USE quire_result qi_access_begin_fill(quire_memory *memory, quire_allocation allocation,
                                                  uint64_t offset, uint64_t *size, uint32_t *slot);

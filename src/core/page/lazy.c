@@ -110,6 +110,22 @@ static quire_result find_page(qi_shard *shard, qi_page_progress *progress)
     return result;
 }
 
+/* Requires the shard's lock. Releases and reacquires it if free chunks have to lose their memory
+   for their addresses. */
+static bool find_room(qi_shard *shard, uint64_t size, uint64_t alignment, qi_window *window,
+                      qi_page_progress *progress)
+{
+    if (qi_space_find_room(shard->space, size, alignment, window))
+        return true;
+    qi_page *leaving = qi_backing_shrink(shard, UINT64_MAX, NULL);
+    if (!leaving)
+        return false;
+    qi_lock_release(&shard->lock);
+    qi_pages_give_back(shard->memory, leaving, &progress->events);
+    qi_lock_acquire(&shard->lock);
+    return qi_space_find_room(shard->space, size, alignment, window);
+}
+
 quire_result qi_lazy_take(qi_shard *shard, const qi_range_request *request, uint32_t *slot,
                           qi_page_progress *progress)
 {
@@ -122,7 +138,7 @@ quire_result qi_lazy_take(qi_shard *shard, const qi_range_request *request, uint
         return result;
     qi_page *page = qi_backing_page(shard);
     if (qi_align_up_overflows(request->requested, memory->chunk, &size) ||
-        !qi_space_find_room(shard->space, size, alignment, &window))
+        !find_room(shard, size, alignment, &window, progress))
         return refuse_addresses(page, request->requested);
     result = qi_slot_take(&memory->slots, &shard->queue, &memory->host, slot);
     if (result)
@@ -148,6 +164,7 @@ typedef struct change {
     qi_shard *shard; /* the only one of an elastic memory; its lock is held */
     const quire_view *ranges;
     uint64_t count;
+    bool asleep; /* whether the allocations must be asleep, or awake */
     qi_page *page;
 } change;
 
@@ -155,6 +172,13 @@ static quire_result refuse_kind(const quire_memory *memory, quire_allocation all
 {
     return qi_fail_naming(QUIRE_ERROR_UNSUPPORTED, "allocation %x of memory '%t' is not lazy",
                           memory->name, allocation.id);
+}
+
+static quire_result refuse_asleep(const quire_memory *memory, quire_allocation allocation)
+{
+    return qi_fail_naming(QUIRE_ERROR_WRONG_STATE,
+                          "allocation %x of memory '%t' is asleep: quire_memory_wake", memory->name,
+                          allocation.id);
 }
 
 /* Whole chunks around a range, or with `inward` those inside it, from the start of the page. A size
@@ -178,6 +202,8 @@ static quire_result check_range(const change *c, const quire_view *range, uint32
     const qi_slot *record = qi_memory_slot(c->memory, slot);
     if (!qi_slot_is_lazy(record))
         return refuse_kind(c->memory, range->allocation);
+    if (qi_slot_lazy(record)->is_asleep != c->asleep)
+        return refuse_asleep(c->memory, range->allocation);
     const uint64_t usable = qi_slot_usable(record);
     if (range->offset < usable && qi_range_fits(range->offset, range->size, usable))
         return QUIRE_SUCCESS;
@@ -353,9 +379,10 @@ static void mark_all(const change *c, uint64_t count, qi_piece from, qi_piece to
     }
 }
 
-quire_result qi_lazy_back(quire_memory *memory, const quire_view *ranges, uint64_t count)
+quire_result qi_lazy_back(quire_memory *memory, const quire_view *ranges, uint64_t count,
+                          bool asleep)
 {
-    change c = {memory, memory->shards[0], ranges, count, NULL};
+    change c = {memory, memory->shards[0], ranges, count, asleep, NULL};
     qi_page_progress progress = {.within_budget = false};
     quire_result result = begin(&c);
     if (result || !count)
@@ -381,10 +408,10 @@ quire_result qi_lazy_back(quire_memory *memory, const quire_view *ranges, uint64
 /* ---- taking memory ------------------------------------------------------------------------ */
 
 /* Whether only calls that change chunks use the allocation. */
-static bool is_idle(const change *c, uint32_t slot)
+static bool has_no_other_use(const quire_memory *memory, uint32_t slot)
 {
-    const uint64_t word = qi_atomic_load_acquire_u64(qi_slot_state(&c->memory->slots, slot));
-    return qi_word_uses(word) == qi_slot_lazy(qi_memory_slot(c->memory, slot))->changing;
+    const uint64_t word = qi_atomic_load_acquire_u64(qi_slot_state(&memory->slots, slot));
+    return qi_word_uses(word) == qi_slot_lazy(qi_memory_slot(memory, slot))->changing;
 }
 
 /* Marks chunks as LEAVING, which no call uses any more. On failure nothing has changed. */
@@ -393,7 +420,7 @@ static quire_result prepare_to_leave(const change *c, const quire_view *range)
     const qi_window window = window_of(qi_slot_lazy(record_of(c->memory, range)));
     const qi_chunk_run leaving = chunks_of(c, range, true);
     qi_window part;
-    if (!is_idle(c, qi_handle_slot(range->allocation.id)))
+    if (!has_no_other_use(c->memory, qi_handle_slot(range->allocation.id)))
         return qi_fail_naming(QUIRE_ERROR_BUSY,
                               "allocation %x of memory '%t' is in use by another call, or an "
                               "object of the backend lies in it",
@@ -436,9 +463,10 @@ static void let_leave(const change *c, qi_page_events *events)
             .size = c->page->native.bytes, .number = c->page->number, .resized = true};
 }
 
-quire_result qi_lazy_unback(quire_memory *memory, const quire_view *ranges, uint64_t count)
+quire_result qi_lazy_unback(quire_memory *memory, const quire_view *ranges, uint64_t count,
+                            bool asleep)
 {
-    change c = {memory, memory->shards[0], ranges, count, NULL};
+    change c = {memory, memory->shards[0], ranges, count, asleep, NULL};
     qi_page_events events = {.gone = NULL};
     quire_result result = begin(&c);
     if (result || !count)
@@ -455,7 +483,7 @@ quire_result qi_lazy_unback(quire_memory *memory, const quire_view *ranges, uint
 quire_result qi_lazy_begin_wait(quire_memory *memory, const quire_view *ranges, uint64_t count,
                                 void (*enter)(void *user, uint64_t i, uint32_t number), void *user)
 {
-    change c = {memory, memory->shards[0], ranges, count, NULL};
+    change c = {memory, memory->shards[0], ranges, count, false, NULL};
     quire_result result = begin(&c);
     if (result || !count)
         return result;
@@ -474,11 +502,16 @@ quire_result qi_lazy_begin_wait(quire_memory *memory, const quire_view *ranges, 
 uint64_t qi_lazy_end_wait(quire_memory *memory, quire_allocation allocation, uint32_t number)
 {
     const quire_view range = {.allocation = allocation};
-    change c = {memory, memory->shards[0], &range, 1, NULL};
+    change c = {memory, memory->shards[0], &range, 1, false, NULL};
     qi_page_events events = {.gone = NULL};
     qi_error error;
     qi_error_save(&error);
-    const bool is_live = !begin(&c);
+    quire_result begun = begin(&c);
+    if (begun == QUIRE_ERROR_WRONG_STATE) {
+        c.asleep = true;
+        begun = begin(&c);
+    }
+    const bool is_live = !begun;
     qi_error_restore(&error);
     if (!is_live)
         return 0;
@@ -489,6 +522,66 @@ uint64_t qi_lazy_end_wait(quire_memory *memory, quire_allocation allocation, uin
     const uint64_t bytes = before - c.page->native.bytes;
     end(&c, bytes != 0, &events);
     return bytes;
+}
+
+/* ---- sleep -------------------------------------------------------------------------------- */
+
+bool qi_lazy_hold(quire_memory *memory, uint32_t slot)
+{
+    qi_error error;
+    qi_error_save(&error);
+    const quire_allocation allocation = qi_slot_public_handle(&memory->slots, slot);
+    const bool is_live = !qi_slot_begin_use(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
+    qi_error_restore(&error);
+    if (is_live)
+        qi_slot_lazy(qi_memory_slot(memory, slot))->changing++;
+    return is_live;
+}
+
+void qi_lazy_drop(quire_memory *memory, uint32_t slot)
+{
+    qi_slot_lazy(qi_memory_slot(memory, slot))->changing--;
+    qi_slot_end_use(&memory->slots, slot);
+}
+
+bool qi_lazy_is_idle(const quire_memory *memory, uint32_t slot)
+{
+    return has_no_other_use(memory, slot) && !qi_slot_map_count(&memory->slots, slot);
+}
+
+uint64_t qi_lazy_count(quire_memory *memory)
+{
+    qi_shard *shard = memory->shards[0];
+    qi_lock_acquire(&shard->lock);
+    const qi_page *page = qi_backing_page(shard);
+    const uint64_t count = page ? page->lazy_count : 0;
+    qi_lock_release(&shard->lock);
+    return count;
+}
+
+uint64_t qi_lazy_runs(const quire_memory *memory, uint32_t slot, qi_asleep_run *runs, uint64_t room)
+{
+    const qi_window window = window_of(qi_slot_lazy(qi_memory_slot(memory, slot)));
+    qi_chunk_run run = {0};
+    uint64_t count = 0;
+    while (qi_space_next_piece(memory->shards[0]->space, &window, QI_PIECE_BACKED, &run)) {
+        if (count < room)
+            runs[count] = (qi_asleep_run){run.offset - window.offset, run.size};
+        count++;
+    }
+    return count;
+}
+
+quire_result qi_lazy_check_awake(quire_memory *memory, uint32_t slot)
+{
+    const qi_slot *record = qi_memory_slot(memory, slot);
+    if (!qi_slot_is_lazy(record))
+        return QUIRE_SUCCESS;
+    qi_lock_acquire(&memory->shards[0]->lock);
+    const bool is_asleep = qi_slot_lazy(record)->is_asleep;
+    qi_lock_release(&memory->shards[0]->lock);
+    return is_asleep ? refuse_asleep(memory, qi_slot_public_handle(&memory->slots, slot))
+                     : QUIRE_SUCCESS;
 }
 
 /* ---- in the child of a fork --------------------------------------------------------------- */
@@ -523,6 +616,9 @@ quire_result qi_lazy_check(quire_memory *memory, uint32_t slot, uint64_t offset,
     const qi_window window = window_of(qi_slot_lazy(qi_memory_slot(memory, slot)));
     const uint64_t begin = window.offset + offset, end = begin + size;
     uint64_t missing = UINT64_MAX;
+    quire_result awake = qi_lazy_check_awake(memory, slot);
+    if (awake)
+        return awake;
     static const qi_piece unusable[] = {QI_PIECE_HOLE, QI_PIECE_FRESH, QI_PIECE_LEAVING,
                                         QI_PIECE_WAITING};
     qi_lock_acquire(&shard->lock);

@@ -26,12 +26,33 @@ QUIRE_MUST_USE quire_result qi_lazy_take(qi_shard *shard, const qi_range_request
                                          uint32_t *slot, qi_page_progress *progress);
 
 /*
- * As quire_back_range and quire_unback_range, for checked pointers. Require no lock.
+ * As quire_back_range and quire_unback_range, for checked pointers: of allocations that are awake,
+ * or of those that are asleep and held. Require no lock. Fail also with WRONG_STATE.
  */
 QUIRE_MUST_USE quire_result qi_lazy_back(quire_memory *memory, const quire_view *ranges,
-                                         uint64_t count);
+                                         uint64_t count, bool asleep);
 QUIRE_MUST_USE quire_result qi_lazy_unback(quire_memory *memory, const quire_view *ranges,
-                                           uint64_t count);
+                                           uint64_t count, bool asleep);
+
+/*
+ * Require the shard's lock. A hold is a use of a live lazy allocation by a call that changes its
+ * chunks. Holding fails if the allocation is not live. Whether only such calls use it, and nobody
+ * has it mapped.
+ */
+bool qi_lazy_hold(quire_memory *memory, uint32_t slot);
+void qi_lazy_drop(quire_memory *memory, uint32_t slot);
+bool qi_lazy_is_idle(const quire_memory *memory, uint32_t slot);
+
+/* Requires no lock. Returns how many lazy allocations there are. */
+uint64_t qi_lazy_count(quire_memory *memory);
+
+/* Requires the shard's lock. Writes up to `room` runs of chunks with memory; returns how many there
+   are. */
+uint64_t qi_lazy_runs(const quire_memory *memory, uint32_t slot, qi_asleep_run *runs,
+                      uint64_t room);
+
+/* Requires a use of the slot, and no lock. Fails with WRONG_STATE if it is asleep. */
+QUIRE_MUST_USE quire_result qi_lazy_check_awake(quire_memory *memory, uint32_t slot);
 
 /*
  * Require no lock. Begin: as qi_lazy_unback, but the chunks of range i wait for a point of a new

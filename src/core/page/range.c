@@ -63,6 +63,7 @@ void qi_range_give_lazy(qi_shard *shard, const qi_slot *record)
         .region = lazy->region, .node = lazy->node, .offset = lazy->offset, .size = lazy->size};
     uncover(page, &window);
     qi_space_close_window(shard->space, &window);
+    qi_asleep_release(&shard->memory->host, &lazy->asleep);
     qi_host_release(&shard->memory->host, lazy, 1, sizeof *lazy);
     page->lazy_count--;
 }

@@ -456,6 +456,13 @@ uint32_t qi_slot_map_count(const qi_slots *slots, uint32_t slot)
     return (uint32_t)qi_word_maps(qi_atomic_load_acquire_u64(qi_slot_state(slots, slot)));
 }
 
+void qi_asleep_release(qi_host *host, qi_asleep *asleep)
+{
+    qi_host_release(host, asleep->runs, asleep->count, sizeof *asleep->runs);
+    qi_host_release(host, asleep->bytes, asleep->size, 1);
+    *asleep = (qi_asleep){.runs = NULL};
+}
+
 /* ---- meta records ------------------------------------------------------------------------- */
 
 void qi_slot_meta_release(qi_host *host, qi_slot_meta *meta)
@@ -464,6 +471,8 @@ void qi_slot_meta_release(qi_host *host, qi_slot_meta *meta)
         return;
     qi_host_release_text(host, meta->name);
     qi_host_release(host, meta->image, 1, sizeof *meta->image);
+    if (meta->lazy)
+        qi_asleep_release(host, &meta->lazy->asleep);
     qi_host_release(host, meta->lazy, 1, sizeof *meta->lazy);
     qi_host_release(host, meta, 1, sizeof *meta);
 }

@@ -59,12 +59,27 @@ typedef struct qi_slot_image {
     uint8_t channel_count, channel_type, tiling, dimensions;
 } qi_slot_image;
 
+/* Chunks of a lazy allocation in a row. */
+typedef struct qi_asleep_run {
+    uint64_t offset, size; /* in the allocation */
+} qi_asleep_run;
+
+/* What a sleeping allocation had: its chunks with memory, and their contents (copy/sleep.h). */
+typedef struct qi_asleep {
+    qi_asleep_run *runs;
+    uint64_t count;
+    char *bytes; /* of the runs, one after the other; NULL: they are not kept */
+    uint64_t size;
+} qi_asleep;
+
 /* The addresses of a lazy allocation (page/lazy.h). */
 typedef struct qi_lazy {
     uint64_t offset, size; /* in its region: whole chunks */
     uint32_t region, node; /* of its kept window */
     uint64_t requested;    /* bytes that the caller can use */
     uint64_t changing;     /* uses by calls that change chunks; protected by the shard lock */
+    bool is_asleep;        /* protected likewise */
+    qi_asleep asleep;      /* belongs to the call that puts it to sleep or wakes it */
 } qi_lazy;
 
 /*
@@ -471,6 +486,9 @@ static inline qi_atomic_u32 *qi_slot_hold_count(const qi_slots *slots, uint32_t 
 {
     return qi_table_at(&slots->holds, slot, sizeof(qi_atomic_u32));
 }
+
+/* Releases what a sleeping allocation had. Zeros are allowed. */
+void qi_asleep_release(qi_host *host, qi_asleep *asleep);
 
 /* ---- meta records ------------------------------------------------------------------------- */
 

@@ -290,7 +290,7 @@ CASE(what_needs_memory_at_once_is_refused)
 CASE(addresses_run_out)
 {
     quire_allocation lazy;
-    begin(f, &lazy, CHUNKS - 1);
+    lazy = ALLOCATE(f, .size = CHUNKS * CHUNK, .lazy = true);
     CHECK_FAILS(request(f, &(quire_allocation_options){.size = 1, .lazy = true}),
                 QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
     CHECK_HAS(quire_last_error(), "addresses has room");
@@ -300,6 +300,20 @@ CASE(addresses_run_out)
     CHECK_OK(request(
         f, &(quire_allocation_options){.size = 32 * CHUNK, .alignment = 8 * CHUNK, .lazy = true}));
     stats_of(f);
+}
+
+/* The chunks of one that was freed have memory, and give their addresses to the next one. */
+CASE(free_chunks_give_their_addresses)
+{
+    quire_allocation lazy = ALLOCATE(f, .size = CHUNKS * CHUNK / 2, .lazy = true);
+    CHECK_OK(back(f, lazy, 0, 0));
+    CHECK_OK(quire_free(f->memory, lazy));
+    expect_chunks(f, CHUNKS / 2);
+    lazy = ALLOCATE(f, .size = CHUNKS * CHUNK, .lazy = true);
+    expect_chunks(f, 0);
+    CHECK_OK(back(f, lazy, 0, 0));
+    expect_chunks(f, CHUNKS);
+    CHECK_OK(quire_free(f->memory, lazy));
 }
 
 CASE(a_batch_of_lazy_allocations)
