@@ -280,9 +280,9 @@ class Loading(unittest.TestCase):
         self.assertIn("is not a library of quire", self.failure("libc.so.6"))
 
     def test_version(self):
-        for found in ("0.2.0", "1.1.0", "0.10.0", ""):
+        for found in ("0.1.0", "1.2.0", "0.20.0", ""):
             self.assertRaisesRegex(ImportError, "this package is for", _native.check_version, "libquire.so", found)
-        _native.check_version("libquire.so", "0.1.99")
+        _native.check_version("libquire.so", "0.2.99")
 
     def test_search(self):
         """The installed library is used if it exists and QUIRE_LIBRARY is not set; then the loader's."""
