@@ -168,6 +168,10 @@ class quire_point(Structure):
     _fields_: ClassVar[Fields] = [("stream", c_void_p), ("value", c_uint64)]
 
 
+class quire_view(Structure):
+    _fields_: ClassVar[Fields] = [("allocation", quire_allocation), ("offset", c_uint64), ("size", c_uint64)]
+
+
 class quire_copy_end(Structure):
     _fields_: ClassVar[Fields] = [
         ("memory", c_void_p), ("allocation", quire_allocation), ("offset", c_uint64), ("row_pitch", c_uint64),
@@ -463,6 +467,8 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "quire_free_on_stream": (c_int, [c_void_p, quire_allocation, c_void_p]),
     "quire_record_use": (c_int, [c_void_p, quire_allocation, c_void_p]),
     "quire_collect": (c_int, [c_void_p, POINTER(c_uint64)]),
+    "quire_back_range": (c_int, [c_void_p, POINTER(quire_view), c_uint64]),
+    "quire_unback_range": (c_int, [c_void_p, POINTER(quire_view), c_uint64, POINTER(quire_point)]),
     "quire_copy": (c_int, [POINTER(quire_copy_options), POINTER(quire_point)]),
     "quire_fill": (c_int, [c_void_p, quire_allocation, POINTER(quire_fill_options), POINTER(quire_point)]),
     "quire_memory_get_stats": (c_int, [c_void_p, POINTER(quire_memory_stats)]),

@@ -5,7 +5,7 @@ import ctypes
 import functools
 import operator
 import weakref
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
 from . import _owner
 from . import _tables as tables
@@ -384,6 +384,33 @@ class Allocation(_owner.Unique):
         """Make what the device wrote visible to views of the host. A size of 0: to the end."""
         self._call(lib.quire_invalidate, number("offset", offset), number("size", size))
 
+    # ---- memory of a lazy allocation --------------------------------------------------------------------
+
+    def back(self, offset: int = 0, size: int = 0) -> None:
+        """Give memory to `size` bytes of a lazy allocation from `offset` on; a size of 0: to the end.
+
+        :meth:`Memory.back_ranges` does it for many ranges, and has the errors.
+
+        >>> import quire
+        >>> memory = quire.open_host().create_memory(elastic=True, address_space=1 << 30,
+        ...                                          pages=quire.PagePolicy(page_size=1 << 20))
+        >>> cache = memory.allocate(64 << 20, lazy=True)
+        >>> cache.back(0, 3 << 20)
+        >>> cache.info.size >> 20, cache.info.backed >> 20, memory.statistics.live_bytes >> 20
+        (64, 3, 3)
+        >>> cache.unback(1 << 20)
+        >>> cache.info.backed >> 20
+        1
+        """
+        self._memory.back_ranges(((self, offset, size),))
+
+    def unback(self, offset: int = 0, size: int = 0, after: Optional[Point] = None) -> None:
+        """Take the memory of `size` bytes of a lazy allocation from `offset` on; a size of 0: to the end.
+
+        :meth:`Memory.unback_ranges` does it for many ranges, and has the errors.
+        """
+        self._memory.unback_ranges(((self, offset, size),), after)
+
     # ---- views ------------------------------------------------------------------------------------------
 
     def array(self, dtype: object = "uint8", shape: Union[int, Sequence[int], None] = None, offset: int = 0,
@@ -405,7 +432,8 @@ class Allocation(_owner.Unique):
         """Return a memoryview of the requested bytes, without a copy. The memory must be host-visible.
 
         While the view or anything on it lives, :meth:`free` raises BusyError. Release it with its method
-        ``release``, or with a ``with`` block.
+        ``release``, or with a ``with`` block. Only bytes that have memory may be used: of a lazy allocation those
+        that :meth:`back` was called for; a use of others ends the process.
         """
         return self.array(readonly=readonly).view()
 
@@ -479,6 +507,13 @@ class Allocation(_owner.Unique):
 
     def _call(self, function: Any, *arguments: object) -> None:
         self._record.owner.call(function, self._record.id, *arguments)
+
+
+def views_of(ranges: Iterable[Tuple[Allocation, int, int]]) -> Any:
+    """Return an array of C with a view for each range: an allocation, an offset and a size."""
+    views = [tables.quire_view(instance("allocation", allocation, Allocation)._record.id, number("offset", offset),
+                               number("size", size)) for allocation, offset, size in ranges]
+    return (tables.quire_view * len(views))(*views)
 
 
 class Buffer(Allocation):

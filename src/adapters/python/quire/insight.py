@@ -167,6 +167,7 @@ class AllocationInfo:
     user_data: int
     map_count: int  #: maps and views that have not ended
     native: int  #: the bound native object, such as a VkBuffer; 0: none
+    backed: int  #: bytes of `size` that have memory: fewer in a lazy allocation
 
 
 @dataclasses.dataclass(frozen=True)
@@ -213,6 +214,7 @@ class Range:
     size: int
     requested: int
     user_data: int
+    backed: int  #: bytes of `size` that have memory: fewer in a lazy allocation
     name: str = converted(_name)
 
 

@@ -4,18 +4,18 @@
 import ctypes
 import json
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
 from . import _owner, dlpack
 from . import _tables as tables
 from ._arguments import instance, number, optional, text
 from ._native import lib
 from ._records import read, written
-from .allocation import Allocation, Buffer, Part, PartOf
+from .allocation import Allocation, Buffer, Part, PartOf, views_of
 from .enums import CudaPageKind, Fit, MemoryFlags, Usage
 from .errors import BusyError, NotHostVisibleError, QuireError, StaleHandleError, check, guarded
 from .insight import NameUsage, PageInfo, Range, Statistics
-from .stream import Stream
+from .stream import Point, Stream
 
 if TYPE_CHECKING:
     from .array import Array
@@ -205,19 +205,22 @@ class Memory(_owner.Unique):
 
     def allocate(self, size: int, alignment: int = 0, name: Optional[str] = None, *, zero: bool = False,
                  dedicated: bool = False, host_read: bool = False, host_write: bool = False, user_data: int = 0,
-                 stream: Optional[Stream] = None) -> Allocation:
+                 stream: Optional[Stream] = None, lazy: bool = False) -> Allocation:
         """Allocate a raw range of `size` bytes.
 
         `alignment` is a power of two in bytes; 0: 1. `zero` clears the bytes, `dedicated` requests a page for
         this allocation alone. `host_read` and `host_write` raise NotHostVisibleError if the host cannot reach the
-        memory. With `stream` the first work on the range is submitted to that stream after the call.
+        memory. With `stream` the first work on the range is submitted to that stream after the call. With `lazy`,
+        in an elastic memory, the range is addresses alone; :meth:`Allocation.back` gives memory to parts of it.
 
-        Raises InvalidArgumentError, NotHostVisibleError, and the classes of OutOfMemoryError.
+        Raises InvalidArgumentError (also for `lazy` in a memory that is not elastic, and with `zero`, `dedicated` or
+        `stream`), NotHostVisibleError, and the classes of OutOfMemoryError.
         """
         optional("stream", stream, Stream)
         options = tables.quire_allocation_options()
         handle = tables.quire_allocation()
         self._fill(options, size, alignment, name, zero, dedicated, host_read, host_write, user_data)
+        options.lazy = lazy
         made = Allocation(self, handle, options.size, stream)
         self._create(lib.quire_allocate, options, handle, stream)
         return made
@@ -282,6 +285,34 @@ class Memory(_owner.Unique):
             owner.use_on(stream._owner)
             options.stream = stream._owner.pointer
             owner.call(function, ctypes.byref(options), ctypes.byref(handle))
+
+    # ---- memory of lazy allocations ---------------------------------------------------------------------
+
+    def back_ranges(self, ranges: Iterable[Tuple[Allocation, int, int]]) -> None:
+        """Give memory to ranges of lazy allocations, each an allocation, an offset and a size: to all or to none.
+
+        The chunks that a range touches get memory, of :attr:`page_size` bytes each. A size of 0 means up to the end.
+        New memory has unspecified contents. Raises UnsupportedError if an allocation is not lazy, OutOfRangeError,
+        BusyError, and the classes of OutOfMemoryError.
+        """
+        views = views_of(ranges)
+        self._owner.call(lib.quire_back_range, views, len(views))
+
+    def unback_ranges(self, ranges: Iterable[Tuple[Allocation, int, int]], after: Optional[Point] = None) -> None:
+        """Take the memory of ranges of lazy allocations: of all or of none.
+
+        The chunks that lie in a range as a whole lose it, and their contents: once the point `after` has passed, by
+        :meth:`collect` or when the memory needs room, or else at once. Work of a device may use them until then, and
+        no view of the host. Raises UnsupportedError if an allocation is not lazy, OutOfRangeError and BusyError.
+        """
+        optional("after", after, Point)
+        views = views_of(ranges)
+        if after is None or after.stream is None:
+            self._owner.call(lib.quire_unback_range, views, len(views), None)
+            return
+        with after.stream._owner.held():
+            self._owner.use_on(after.stream._owner)
+            self._owner.call(lib.quire_unback_range, views, len(views), after._native())
 
     # ---- pages and limits -------------------------------------------------------------------------------
 

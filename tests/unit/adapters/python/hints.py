@@ -26,6 +26,10 @@ with memory.buffer(1 << 20, name="frame") as frame:
 stream: quire.Stream = device.create_stream("uploads")
 part: quire.Allocation = memory.allocate(64, alignment=256, stream=stream)
 part.record_use(stream)
+lazy: quire.Allocation = memory.allocate(1 << 20, lazy=True)
+lazy.back(0, 4096)
+memory.unback_ranges([(lazy, 0, 0)])
+backed: int = lazy.info.backed
 view: memoryview = memory.array("float32", (2, 3)).view()
 names: List[str] = [r.name for r in memory.ranges() if not r.is_free]
 live: int = memory.statistics.live_bytes

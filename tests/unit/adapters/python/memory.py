@@ -109,6 +109,52 @@ class Memories(unittest.TestCase):
         large.free()
         self.assertEqual(memory.trim(), 4 * MIB)
 
+    def test_lazy(self):
+        memory = quire.open_host().create_memory(elastic=True, address_space=64 * MIB, limit=8 * MIB,
+                                                 host_read=True, host_write=True, pages=quire.PagePolicy(page_size=MIB))
+        one, two = (memory.allocate(16 * MIB, name=name, lazy=True) for name in ("one", "two"))
+        self.assertEqual((one.info.size, one.info.backed, memory.statistics.live_bytes), (16 * MIB, 0, 0))
+        self.assertRaises(quire.WrongStateError, one.write, b"x")
+        one.back(MIB, 2 * MIB)
+        one.write(b"kept", MIB)
+        one.back(MIB + 100, 3 * MIB)  # every chunk that it touches
+        self.assertEqual((one.info.backed, one.read(MIB, 4)), (4 * MIB, b"kept"))
+        memory.back_ranges([(one, 0, 1), (two, 14 * MIB, 0)])
+        self.assertEqual((one.info.backed, two.info.backed), (5 * MIB, 2 * MIB))
+        self.assertEqual({r.name: (r.size, r.backed) for r in memory.ranges() if not r.is_free},
+                         {"one": (16 * MIB, 5 * MIB), "two": (16 * MIB, 2 * MIB)})
+        memory.unback_ranges(part for part in [(one, 2 * MIB, MIB + 5), (two, 15 * MIB, 0)])
+        self.assertEqual((one.info.backed, two.info.backed, one.read(MIB, 4)), (4 * MIB, MIB, b"kept"))
+        one.unback()
+        self.assertEqual((one.info.backed, memory.statistics.live_bytes), (0, MIB))
+        self.assertEqual(memory.allocate(300).info.backed, 512)
+
+    def test_lazy_refusals(self):
+        memory = quire.open_host().create_memory(elastic=True, address_space=64 * MIB, limit=4 * MIB,
+                                                 pages=quire.PagePolicy(page_size=MIB))
+        lazy, plain = memory.allocate(16 * MIB, lazy=True), memory.allocate(100)
+        for other, options in ((host_memory(), {}), (memory, {"zero": True}), (memory, {"dedicated": True})):
+            with self.assertRaises(quire.InvalidArgumentError):
+                other.allocate(16 * MIB, lazy=True, **options)
+        for change in (memory.back_ranges, memory.unback_ranges):
+            self.assertRaises(quire.UnsupportedError, change, [(lazy, 0, MIB), (plain, 0, 0)])
+            self.assertRaises(quire.OutOfRangeError, change, [(lazy, 16 * MIB, 1)])
+            self.assertRaises(quire.InvalidArgumentError, change, [(lazy, -1, 0)])
+            self.assertRaises(quire.InvalidArgumentError, change, [(lazy, 0, 1 << 64)])
+            self.assertRaises(TypeError, change, [(lazy.handle, 0, 0)])
+            self.assertRaises(ValueError, change, [(lazy, 0)])
+        memory.back_ranges([])
+        memory.unback_ranges([])
+        self.assertRaises(quire.UnsupportedError, host_memory().back_ranges, [])
+        with self.assertRaises(quire.OverBudgetError):
+            memory.back_ranges([(lazy, 0, MIB), (lazy, 4 * MIB, 5 * MIB)])
+        self.assertEqual(lazy.info.backed, 0)  # nothing of a list that is refused
+        foreign = quire.open_host().create_memory(elastic=True, address_space=64 * MIB)
+        self.assertRaises(quire.QuireError, foreign.back_ranges, [(lazy, 0, 0)])
+        lazy.free()
+        self.assertRaises(quire.StaleHandleError, lazy.back)
+        self.assertRaises(quire.StaleHandleError, lazy.unback)
+
     def test_options(self):
         memory = quire.open_host().create_memory(
             "pool", fit=quire.FitOptions(quire.Fit.BUDDY), limit=32 * MIB, shards=1,
@@ -302,6 +348,26 @@ class Streams(unittest.TestCase):
         self.assertEqual(stream.deferred, 1)
         stream.run()
         self.assertEqual(self.memory.collect(), self.memory.allocate(64).info.size)
+
+    def test_unback_after(self):
+        memory = self.device.create_memory(elastic=True, address_space=64 * MIB, pages=quire.PagePolicy(page_size=MIB))
+        stream = self.device.create_stream(manual=True)
+        lazy = memory.allocate(4 * MIB, lazy=True)
+        lazy.back()
+        lazy.unback(MIB, MIB, stream.mark())
+        memory.unback_ranges([(lazy, 2 * MIB, MIB)], after=stream.mark())
+        memory.collect()
+        self.assertEqual(lazy.info.backed, 4 * MIB)
+        stream.run()
+        memory.collect()
+        self.assertEqual(lazy.info.backed, 2 * MIB)
+        lazy.unback(0, MIB, quire.Point(None, 0))  # a point that has passed
+        self.assertEqual(lazy.info.backed, MIB)
+        self.assertRaises(TypeError, lazy.unback, 0, 0, stream)
+        point = stream.mark()
+        stream.run()
+        stream.destroy()
+        self.assertRaises(quire.StaleHandleError, lazy.unback, 0, 0, point)
 
     def test_garbage_on_a_stream(self):
         """Garbage is freed in the order of the stream that it was allocated on."""
