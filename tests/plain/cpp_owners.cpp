@@ -347,6 +347,43 @@ static void test_options()
     CHECK(made.set_name(std::string(300, 'x').c_str()).code() == QUIRE_ERROR_INVALID_ARGUMENT);
 }
 
+static void test_lazy()
+{
+    const std::uint64_t chunk = 1 << 20;
+    quire::device device = open_host();
+    quire::memory memory = quire::memory::create(device, quire::memory_options()
+                                                             .with_intent(QUIRE_INTENT_HOST_WRITE)
+                                                             .with_elastic()
+                                                             .with_page_size(chunk)
+                                                             .with_limit(8 * chunk))
+                               .value();
+    const quire::allocation_options whole = quire::allocation_options(4 * chunk).with_lazy();
+    quire::allocation one = quire::allocation::create(memory, whole).value();
+    quire::allocation two = quire::allocation::create(memory, whole).value();
+    CHECK(one.write(0, "x", 1).code() == QUIRE_ERROR_WRONG_STATE);
+    CHECK(one.back(chunk, 1) && one.place()->backed == chunk && one.write(chunk, "x", 1));
+    CHECK(one.back(3 * chunk) && one.place()->backed == 2 * chunk);
+    const quire_view both[] = {{one.handle(), 0, chunk}, {two.handle(), chunk, 0}};
+    CHECK(memory.back_ranges(both, 2) && one.place()->backed == 3 * chunk);
+    CHECK(two.place()->backed == 3 * chunk && memory.stats()->live_bytes == 6 * chunk);
+    CHECK(memory.unback_ranges(both, 2) && memory.stats()->live_bytes == 2 * chunk);
+    CHECK(one.unback(chunk, chunk) && one.place()->backed == chunk && one.unback());
+    CHECK(one.place()->backed == 0);
+
+    quire::stream stream = quire::stream::create(device).value();
+    const quire_point point = stream.mark().value();
+    CHECK(one.back() && one.unback_after(point, chunk, chunk) && quire::await(point));
+    CHECK(memory.unback_ranges(both, 1, &point) && memory.collect());
+    CHECK(one.place()->backed == 2 * chunk);
+
+    CHECK(one.back(4 * chunk + 1).code() == QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK(one.unback(0, 4 * chunk + 1).code() == QUIRE_ERROR_OUT_OF_RANGE);
+    quire::memory plain = host_memory(device);
+    CHECK(plain.back_ranges(both, 2).code() == QUIRE_ERROR_UNSUPPORTED);
+    CHECK(plain.unback_ranges(both, 2).code() == QUIRE_ERROR_UNSUPPORTED);
+    CHECK(quire::allocation::create(plain, whole).code() == QUIRE_ERROR_INVALID_ARGUMENT);
+}
+
 static void test_mappings()
 {
     quire::device device = open_host();
@@ -648,7 +685,8 @@ static void test_empty_owners()
     CHECK(memory.info().code() == invalid && memory.stats().code() == invalid && memory.destroy());
     CHECK(memory.trim().code() == invalid && memory.collect().code() == invalid);
     CHECK(memory.report().code() == invalid && memory.json().code() == invalid);
-    CHECK(memory.svg().code() == invalid);
+    CHECK(memory.svg().code() == invalid && memory.back_ranges(nullptr, 0).code() == invalid);
+    CHECK(memory.unback_ranges(nullptr, 0).code() == invalid);
     CHECK(memory.check().code() == invalid && memory.find(&memory).code() == invalid);
     CHECK(quire::buffer::create(memory, quire::buffer_options(1)).code() == invalid);
     quire::stream stream;
@@ -656,6 +694,8 @@ static void test_empty_owners()
     quire::allocation none;
     char byte = 0;
     CHECK(none.place().code() == invalid && none.map().code() == invalid);
+    CHECK(none.back().code() == invalid && none.unback().code() == invalid);
+    CHECK(none.unback_after({}).code() == invalid);
     CHECK(none.write(0, &byte, 1).code() == invalid && none.free().code() == invalid);
     CHECK(none.free_on(stream).code() == invalid && none.view().code() == invalid);
     CHECK(quire::image().info().code() == invalid && quire::buffer().info().code() == invalid);
@@ -700,6 +740,7 @@ int main()
     run_case("results keep their code and sentence", test_results);
     run_case("value() of a failure throws or aborts", test_value_of_failure);
     run_case("options have setters", test_options);
+    run_case("lazy allocations get and lose memory", test_lazy);
     run_case("mappings map and unmap", test_mappings);
     run_case("buffers, images and devices", test_objects);
     run_case("streams and points", test_streams);

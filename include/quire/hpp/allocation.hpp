@@ -282,6 +282,28 @@ class allocation final : public placed
                                                           &options);
     }
 
+    /* Gives memory to a part of a lazy allocation; size 0: to the end. quire_back_range */
+    status back(std::uint64_t offset = 0, std::uint64_t size = 0) const
+    {
+        const quire_view part = {allocation_, offset, size};
+        return checked(detail::back_ranges(memory_, &part, 1));
+    }
+
+    /* Takes the memory of a part of a lazy allocation; size 0: to the end. quire_unback_range */
+    status unback(std::uint64_t offset = 0, std::uint64_t size = 0) const
+    {
+        const quire_view part = {allocation_, offset, size};
+        return checked(detail::unback_ranges(memory_, &part, 1, nullptr));
+    }
+
+    /* The same once the point has passed. */
+    status unback_after(const quire_point &point, std::uint64_t offset = 0,
+                        std::uint64_t size = 0) const
+    {
+        const quire_view part = {allocation_, offset, size};
+        return checked(detail::unback_ranges(memory_, &part, 1, &point));
+    }
+
     /* Takes over an allocation that a function of C made; {0}: an empty owner. The memory
        must outlive it. */
     static allocation adopt(quire_memory *home, quire_allocation handle) noexcept

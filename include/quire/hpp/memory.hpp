@@ -23,6 +23,18 @@ struct memory_traits {
     }
 };
 
+/* The only calls of the two functions of C. */
+inline quire_result back_ranges(quire_memory *memory, const quire_view *ranges, std::uint64_t count)
+{
+    return quire_back_range(memory, ranges, count);
+}
+
+inline quire_result unback_ranges(quire_memory *memory, const quire_view *ranges,
+                                  std::uint64_t count, const quire_point *after)
+{
+    return quire_unback_range(memory, ranges, count, after);
+}
+
 } // namespace detail
 
 /*
@@ -100,6 +112,20 @@ class memory : public detail::owner<detail::memory_traits>
         std::uint64_t released = 0;
         const quire_result code = quire_memory_trim(handle_, target, &released);
         return checked(code, std::move(released));
+    }
+
+    /* Gives memory to `count` ranges of lazy allocations, to all or to none. quire_back_range */
+    status back_ranges(const quire_view *ranges, std::uint64_t count) const
+    {
+        return checked(detail::back_ranges(handle_, ranges, count));
+    }
+
+    /* Takes the memory of `count` ranges of lazy allocations, of all or of none: once the point has
+       passed; null: now. quire_unback_range */
+    status unback_ranges(const quire_view *ranges, std::uint64_t count,
+                         const quire_point *after = nullptr) const
+    {
+        return checked(detail::unback_ranges(handle_, ranges, count, after));
     }
 
     /* quire_memory_preallocate: bytes of pages, in use or empty; 0: none */

@@ -209,6 +209,13 @@ struct allocation_options : detail::range_options<allocation_options, quire_allo
         return *this;
     }
 
+    /* addresses alone, in an elastic memory; allocation::back gives memory to parts of them */
+    allocation_options &with_lazy(bool on = true) noexcept
+    {
+        lazy = on;
+        return *this;
+    }
+
     /* at the upper end of the page of a linear memory */
     allocation_options &with_upper(bool on = true) noexcept
     {
