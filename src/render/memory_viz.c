@@ -48,6 +48,12 @@ void qi_viz_write_frames(qi_pickle *pickle, const char *name, const char *memory
     qi_pickle_end_list(pickle);
 }
 
+/* Requested bytes that have memory. */
+static uint64_t requested_of(const quire_item *item)
+{
+    return item->requested < item->backed ? item->requested : item->backed;
+}
+
 static void write_block(qi_viz *viz, uint64_t offset, uint64_t size, const char *state,
                         const quire_item *item)
 {
@@ -55,7 +61,7 @@ static void write_block(qi_viz *viz, uint64_t offset, uint64_t size, const char 
     qi_pickle_dict(pickle, NULL);
     qi_pickle_number(pickle, "address", viz->page_address + offset);
     qi_pickle_number(pickle, "size", size);
-    qi_pickle_number(pickle, "requested_size", item ? item->requested : 0);
+    qi_pickle_number(pickle, "requested_size", item ? requested_of(item) : 0);
     qi_pickle_text(pickle, "state", state);
     qi_viz_write_frames(pickle, item ? item->name : NULL, viz->info.name, viz->page);
     qi_pickle_end_dict(pickle);
@@ -104,11 +110,14 @@ static void begin_segment(qi_viz *viz, const quire_item *item, uint64_t begin)
 }
 
 /* Left padding, and the edges of a page that the walk leaves out, are inactive blocks: so a block
-   has the address of its allocation. */
+   has the address of its allocation. A lazy allocation, of which the walk does not tell the chunks,
+   is a block of as many bytes as have memory. */
 static bool write_item(void *user, const quire_item *item)
 {
     qi_viz *viz = user;
     const uint64_t begin = item->offset - item->left_padding;
+    if (item->offset + item->backed == begin)
+        return true;
     if (!viz->is_open || viz->page != item->page || (!viz->size && begin > viz->end))
         begin_segment(viz, item, begin);
     if (item->offset > viz->end)
@@ -118,11 +127,11 @@ static bool write_item(void *user, const quire_item *item)
         return !viz->pickle.writer.failed;
     }
     const bool is_live = item->allocation.id != 0;
-    write_block(viz, item->offset, item->size, is_live ? "active_allocated" : "active_pending_free",
-                item);
-    viz->active += item->size;
-    viz->allocated += is_live ? item->size : 0;
-    viz->requested += is_live ? item->requested : 0;
+    write_block(viz, item->offset, item->backed,
+                is_live ? "active_allocated" : "active_pending_free", item);
+    viz->active += item->backed;
+    viz->allocated += is_live ? item->backed : 0;
+    viz->requested += is_live ? requested_of(item) : 0;
     return !viz->pickle.writer.failed;
 }
 

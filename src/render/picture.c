@@ -56,7 +56,7 @@ static bool measure_item(void *user, const quire_item *item)
     l->in_page = true;
     l->page = item->page;
     if (!item->is_free)
-        l->lacks_memory = !qi_owners_add(&l->owners, item->name, item->size + item->left_padding);
+        l->lacks_memory = !qi_owners_add(&l->owners, item->name, item->backed + item->left_padding);
     return !l->lacks_memory;
 }
 
@@ -126,6 +126,26 @@ static void draw_gap(drawing *d, const quire_item *item)
     d->end = item->offset + item->size;
 }
 
+/* The walk does not tell which chunks of a lazy allocation have memory: it is pale as a whole. */
+static void draw_allocation(drawing *d, const quire_item *item)
+{
+    const bool is_whole = item->backed == item->size;
+    char fill[96];
+    snprintf(fill, sizeof fill, "class=\"a\" fill=\"hsl(%" PRIu32 ",55%%,60%%)\"%s",
+             hue_of(item->name, qi_owners_part(item->name)),
+             is_whole ? "" : " fill-opacity=\"0.5\"");
+    draw_rect(d, item->offset, item->size, fill);
+    qi_write_text(&d->writer, "<title>");
+    qi_write_escaped(&d->writer, *item->name ? item->name : "(unnamed)");
+    qi_write_format(&d->writer,
+                    ": page %" PRIu32 " offset %" PRIu64 " size %" PRIu64 ", %" PRIu64 " requested",
+                    item->page, item->offset, item->size, item->requested);
+    if (!is_whole)
+        qi_write_format(&d->writer, ", %s of %s have memory", qi_bytes(item->backed).text,
+                        qi_bytes(item->size).text);
+    qi_write_text(&d->writer, "</title></rect>\n");
+}
+
 static bool draw_item(void *user, const quire_item *item)
 {
     drawing *d = user;
@@ -134,22 +154,13 @@ static bool draw_item(void *user, const quire_item *item)
     draw_gap(d, item);
     if (item->is_free)
         return !d->writer.failed;
-    d->live += item->size + item->left_padding;
+    d->live += item->backed + item->left_padding;
     if (item->left_padding) {
         draw_rect(d, item->offset - item->left_padding, item->left_padding, "fill=\"url(#h)\"");
         qi_write_format(&d->writer, "<title>left padding, %" PRIu64 " byte%s</title></rect>\n",
                         item->left_padding, qi_plural(item->left_padding));
     }
-    char fill[64];
-    snprintf(fill, sizeof fill, "class=\"a\" fill=\"hsl(%" PRIu32 ",55%%,60%%)\"",
-             hue_of(item->name, qi_owners_part(item->name)));
-    draw_rect(d, item->offset, item->size, fill);
-    qi_write_text(&d->writer, "<title>");
-    qi_write_escaped(&d->writer, *item->name ? item->name : "(unnamed)");
-    qi_write_format(&d->writer,
-                    ": page %" PRIu32 " offset %" PRIu64 " size %" PRIu64 ", %" PRIu64
-                    " requested</title></rect>\n",
-                    item->page, item->offset, item->size, item->requested);
+    draw_allocation(d, item);
     return !d->writer.failed;
 }
 

@@ -113,7 +113,7 @@ static void gather_free(gathering *g, const quire_item *item)
 
 static void gather_live(gathering *g, const quire_item *item)
 {
-    uint64_t held = item->size + item->left_padding;
+    uint64_t held = item->backed + item->left_padding;
     g->page.live += held;
     set_side(&g->previous, item);
     if (g->wants_after && g->end == item->offset - item->left_padding)

@@ -21,7 +21,7 @@ typedef struct qi_report_side {
     bool is_live; /* otherwise the side is the end of the page, or of what has memory */
     uint64_t offset;
     uint64_t left_padding;
-    uint64_t size;
+    uint64_t size; /* of its addresses */
     quire_allocation allocation;
     char name[QUIRE_MAX_NAME + 1]; /* "": none */
 } qi_report_side;
@@ -30,7 +30,7 @@ typedef struct qi_report_page {
     uint32_t number;
     bool dedicated;
     uint64_t size; /* bytes that have memory */
-    uint64_t live; /* bytes with left padding */
+    uint64_t live; /* bytes with memory, with left padding */
     uint64_t free; /* bytes of its free ranges; 0 if it is dedicated */
     /* No other request can use the free bytes of a dedicated page: 0. */
     uint64_t largest_free;

@@ -152,18 +152,20 @@ static void begin_block(vma_dump *d, const quire_item *item, uint64_t begin)
     qi_json_array(&d->json, "Suballocations");
 }
 
-/* Left padding is part of an allocation: it holds these bytes. */
+/* Left padding is part of an allocation: it holds these bytes. A lazy allocation, of which the walk
+   does not tell the chunks, has as many bytes as have memory; without memory it is left out. */
 static bool write_shared(void *user, const quire_item *item)
 {
     vma_dump *d = user;
     const uint64_t begin = item->offset - item->left_padding;
-    if (item->dedicated)
+    const uint64_t held = item->backed + item->left_padding;
+    if (item->dedicated || !held)
         return true;
     if (!d->is_open || d->page != item->page || (!d->size && begin > d->end))
         begin_block(d, item, begin);
     if (begin > d->end)
         write_range(d, d->end, begin - d->end, NULL);
-    write_range(d, begin, item->size + item->left_padding, item->is_free ? NULL : item);
+    write_range(d, begin, held, item->is_free ? NULL : item);
     return !d->json.writer.failed;
 }
 

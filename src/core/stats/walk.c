@@ -76,7 +76,7 @@ static void add_free(page_copy *p, uint64_t offset, uint64_t size)
     quire_item item = page_item(p);
     item.is_free = true;
     item.offset = offset;
-    item.size = size;
+    item.size = item.backed = size;
     if (size)
         add_item(p, &item, "");
 }

@@ -5,6 +5,7 @@
  */
 #include "tests/support/fixture.h"
 #include "tests/support/gather.h"
+#include "tests/support/lazy.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -121,6 +122,50 @@ UNIT(dump, the_ranges_add_up_to_the_statistics)
     CHECK_EQ(s.bytes, number(stats, "reserved_bytes"));
     json_decref(root);
     fixture_end(&b);
+}
+
+UNIT(dump, a_lazy_allocation_says_how_many_bytes_have_memory)
+{
+    fixture f;
+    lazy_begin(&f);
+    json_t *root = dump(f.memory), *range;
+    const json_t *page = json_array_get(json_object_get(root, "pages"), 0);
+    uint64_t lazy = 0;
+    size_t i;
+    json_array_foreach(json_object_get(page, "ranges"), i, range)
+    {
+        const char *name = text(range, "name");
+        if (!name || strncmp(name, "cache/", 6)) {
+            CHECK(!json_object_get(range, "backed"));
+            continue;
+        }
+        CHECK_EQ(number(range, "backed"), name[6] == 'a' ? 3 * LAZY_CHUNK : 0);
+        CHECK_EQ(number(range, "size"), (name[6] == 'a' ? 8 : 4) * LAZY_CHUNK);
+        lazy++;
+    }
+    CHECK_EQ(lazy, 2);
+    json_decref(root);
+    fixture_end(&f);
+}
+
+static bool add_item(void *user, const quire_item *item)
+{
+    sums *s = user;
+    CHECK(item->backed <= item->size);
+    *(item->is_free ? &s->free : &s->live) += item->backed + item->left_padding;
+    return true;
+}
+
+UNIT(dump, what_has_memory_in_a_walk_is_what_is_reserved)
+{
+    fixture f;
+    sums s = {0};
+    lazy_begin(&f);
+    const quire_memory_stats stats = fixture_stats(&f);
+    CHECK_OK(quire_memory_walk(f.memory, add_item, &s));
+    CHECK_EQ(s.live, stats.live_bytes);
+    CHECK_EQ(s.free, stats.free_bytes);
+    fixture_end(&f);
 }
 
 CASE(every_number_matches_a_direct_query, .pages = {.page_size = 4096, .max_pages = 2})

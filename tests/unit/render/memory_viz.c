@@ -7,6 +7,7 @@
 
 #include "src/render/memory_viz.h"
 #include "tests/support/deferred_free.h"
+#include "tests/support/lazy.h"
 #include "tests/support/unpickle.h"
 
 static uint64_t number(const json_t *object, const char *key)
@@ -241,6 +242,20 @@ UNIT(memory_viz, each_stretch_of_an_elastic_page_is_a_segment)
     CHECK(json_is_true(json_object_get(first, "is_expandable")));
     CHECK_EQ(number(first, "total_size"), CHUNK);
     CHECK_EQ(number(second, "address"), number(first, "address") + 3 * CHUNK);
+    json_decref(root);
+    fixture_end(&f);
+}
+
+UNIT(memory_viz, a_lazy_allocation_has_the_bytes_with_memory)
+{
+    fixture f;
+    lazy_begin(&f);
+    json_t *root = snapshot(f.memory);
+    sums s = sum_up(root);
+    CHECK_EQ(s.live, 2); /* not the one without memory */
+    CHECK_EQ(s.allocated, LAZY_HELD);
+    CHECK_EQ(s.requested, 3 * LAZY_CHUNK + 100);
+    CHECK_EQ(s.total, fixture_stats(&f).reserved_bytes);
     json_decref(root);
     fixture_end(&f);
 }

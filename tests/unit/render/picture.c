@@ -5,6 +5,7 @@
  */
 #include "tests/support/fixture.h"
 #include "tests/support/gather.h"
+#include "tests/support/lazy.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -378,4 +379,19 @@ CASE(a_device_has_the_pages_of_each_memory_below_its_name, .name = "first",
     CHECK_HAS(gathered.text, "height=\"304\""); /* 64 above, 2 names, 6 rows, 20 below */
     CHECK_OK(quire_memory_destroy(&second));
     quire_memory_destroy_all(&third);
+}
+
+UNIT(picture, a_lazy_allocation_is_pale_and_says_what_has_memory)
+{
+    fixture f;
+    lazy_begin(&f);
+    gather_anew(0);
+    CHECK_OK(quire_memory_write_svg(f.memory, gather, NULL));
+    CHECK_HAS(gathered.text, "131072 requested, 48 KiB of 128 KiB have memory</title>");
+    CHECK_HAS(gathered.text, "65536 requested, 0 B of 64 KiB have memory</title>");
+    CHECK_HAS(gathered.text, ", 100 requested</title>");
+    CHECK_HAS(gathered.text, ">cache: 48 KiB in 2 allocations</text>");
+    CHECK_HAS(gathered.text, ">64 KiB, 75 % live</text>");
+    CHECK_EQ(count_of("fill-opacity"), 2);
+    fixture_end(&f);
 }

@@ -7,6 +7,7 @@
 
 #include "tests/support/fixture.h"
 #include "tests/support/gather.h"
+#include "tests/support/lazy.h"
 
 enum { PAGE = 4096 };
 
@@ -248,6 +249,16 @@ CASE(what_moving_live_ranges_would_free, .page_size = PAGE)
     CHECK_HAS(report(f), "  if the live ranges moved together: largest free range would be 2 KiB, "
                          "in page 0\n");
     CHECK(!strstr(report(f), "elastic")); /* pages of this kind cannot be elastic */
+}
+
+UNIT(report, a_lazy_allocation_counts_the_bytes_with_memory)
+{
+    fixture f;
+    lazy_begin(&f);
+    CHECK_HAS(report(&f), "  live:  48.25 KiB in 3 allocations");
+    CHECK_HAS(gathered.text, "      48 KiB            2  cache\n");
+    CHECK_HAS(gathered.text, "       0       64 KiB    48.25 KiB");
+    fixture_end(&f);
 }
 
 UNIT(report, what_an_elastic_memory_would_reserve)

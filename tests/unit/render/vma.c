@@ -9,6 +9,7 @@
 
 #include "tests/support/fixture.h"
 #include "tests/support/gather.h"
+#include "tests/support/lazy.h"
 
 static json_t *parse(void)
 {
@@ -114,6 +115,20 @@ UNIT(vma, each_stretch_of_an_elastic_page_is_a_block)
     CHECK_EQ(number(json_object_get(blocks, "0"), "TotalBytes"), CHUNK);
     CHECK_EQ(number(json_object_get(blocks, "1"), "TotalBytes"), 3 * CHUNK);
     CHECK_EQ(number(json_object_get(blocks, "1"), "UnusedBytes"), 0);
+    json_decref(root);
+    fixture_end(&f);
+}
+
+UNIT(vma, a_lazy_allocation_has_the_bytes_with_memory)
+{
+    fixture f;
+    lazy_begin(&f);
+    json_t *root = dump(f.memory);
+    const json_t *all = json_object_get(root, "Total");
+    CHECK_EQ(number(all, "AllocationCount"), 2); /* not the one without memory */
+    CHECK_EQ(number(all, "AllocationBytes"), LAZY_HELD);
+    CHECK_EQ(number(all, "BlockBytes"), fixture_stats(&f).reserved_bytes);
+    CHECK(!strstr(gathered.text, "cache/b"));
     json_decref(root);
     fixture_end(&f);
 }
