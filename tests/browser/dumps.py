@@ -75,6 +75,32 @@ def case_dump_pointer():
         yield f"{tried} ranges of {names}"
 
 
+def case_dump_lazy():
+    """A lazy allocation holds what has memory: in the sums, by name, and under the pointer"""
+    def one(offset, size, requested, name, **more):
+        return {"offset": offset, "size": size, "kind": "range", "left_padding": 0, "requested": requested, **more,
+                "allocation": 1, "user_data": 0, "name": name}
+    page = {"page": 0, "size": 1 << 20, "bytes": 320 << 10, "dedicated": False, "ranges": [
+        one(0, 512 << 10, 512 << 10, "lazy", backed=192 << 10), one(512 << 10, 256 << 10, 256 << 10, "none", backed=0),
+        one(768 << 10, 64 << 10, 1000, "plain"), {"offset": 832 << 10, "size": 64 << 10, "kind": "free"}]}
+    memory = {"schema": 1, "what": "memory", "name": "m", "kind": 0, "flags": [], "fit": "segregated",
+              "granule": 256, "page_size": 64 << 10, "stats": {}, "pages": [page]}
+    show_dump(write("lazy.json", memory))
+    if text_of("sums") != "256 KiB held in 3 ranges, 320 KiB reserved in 1 page.":
+        yield text_of("sums")
+    rows = rows_of("now")
+    if rows != [["lazy", "192 KiB", "75.0 %", "1"], ["plain", "64 KiB", "25.0 %", "1"], ["none", "0 B", "0.0 %", "1"]]:
+        yield f"the names are {rows}"
+    wide = browser.evaluate("document.getElementById('map').clientWidth")
+    room = wide - layout()["LEFT"] - layout()["RIGHT"]
+    for at, expected in ((0.25, "lazy: 192 KiB of 512 KiB have memory, page 0, offset 0"),
+                         (0.6, "none: 0 B of 256 KiB have memory, page 0, offset 524288"),
+                         (0.9, "plain: 1000 B requested, 64 KiB held, page 0, offset 786432")):
+        text, _ = point(layout()["LEFT"] + at * room, layout()["BAR"] / 2)
+        if text != expected:
+            yield f"{text!r}, not {expected!r}"
+
+
 def case_dump_widths():
     """On a telephone and on a desk the page of a dump needs no scrolling sideways, also with long names"""
     dump = json.loads(DUMPED.read_text())

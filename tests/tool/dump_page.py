@@ -161,6 +161,23 @@ def one_range(**changes):
             "page_size": 100, "stats": {}, "pages": [page]}
 
 
+def case_lazy():
+    """A lazy allocation holds the bytes that have memory; more than its own bytes are refused"""
+    lazy = one_range(size=60, requested=55, backed=40)
+    lazy["pages"][0]["bytes"] = 40
+    page = page_of(write("lazy.json", lazy))
+    if page.ranges != [(0, None, 0, 0, 60, 40, "one")] or page.backed != [(0, 40)] or page.stretches:
+        yield f"{page.ranges}, {page.backed}, {page.stretches}"
+    if ": 40 B held in 1 allocation, 40 B reserved in 1 page" not in run("page", "lazy.json").out:
+        yield run("page", "lazy.json").out
+    if page_of(write("whole.json", one_range(backed=50))).backed:
+        yield "a range with memory for all bytes has a row"
+    if page_of(write("none.json", one_range(backed=0))).backed != [(0, 0)]:
+        yield "a range without memory has no row"
+    write("bad.json", one_range(backed=51))
+    yield from refused(["page", "bad.json"], 1, "the range has 51 bytes with memory, of 50")
+
+
 def case_names():
     """Any name is text of one line: it ends no element, and adds no row"""
     odd = "</pre><script>alert(1)</script>&amp;\n\u001b[31m"

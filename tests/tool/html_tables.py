@@ -8,7 +8,7 @@ import re
 from tool_run import execute, here, result
 
 WIDTHS = {"pages": 4, "changes": 3, "stretches": 5, "ranges": 7, "refusals": 3, "free": 3, "frames": 1, "times": 2,
-          "columns": 6}
+          "columns": 6, "backed": 2}
 
 
 class Tables:
@@ -21,7 +21,7 @@ class Tables:
         if any(len(row) != WIDTHS[name] for name, rows in tables.items() for row in rows):
             raise ValueError("a row has another number of columns than its table")
         (self.pages, self.changes, self.stretches, ranges, self.refusals, self.free, self.frames, self.times,
-         self.columns) = tables.values()
+         self.columns, self.backed) = tables.values()
         self.ranges, before = [], 0
         for begin, life, page, offset, size, requested, name in ranges:
             before += begin

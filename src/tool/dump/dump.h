@@ -44,7 +44,7 @@ typedef struct dump_memory {
     uint64_t kind, granule, page_size;
     dump_value stats[DUMP_STAT_COUNT];
     uint64_t page_count, range_count; /* read from its pages; ranges that are not free */
-    uint64_t reserved, held;          /* bytes of those */
+    uint64_t reserved, held;          /* bytes of those that have memory */
 } dump_memory;
 
 /* The members of a heap, in the order of docs/formats.md. Those that are null are not there. */

@@ -240,7 +240,7 @@ typedef struct page_target {
 } page_target;
 
 typedef struct range_target {
-    uint64_t offset, size, left_padding, requested;
+    uint64_t offset, size, left_padding, requested, backed;
     bool is_free;
     char name[JSON_MOST_TEXT];
 } range_target;
@@ -280,6 +280,11 @@ static bool read_requested(dump_reader *r, void *target)
     return json_read_integer(&r->json, &((range_target *)target)->requested);
 }
 
+static bool read_backed(dump_reader *r, void *target)
+{
+    return json_read_integer(&r->json, &((range_target *)target)->backed);
+}
+
 static bool read_range_name(dump_reader *r, void *target)
 {
     range_target *t = target;
@@ -294,10 +299,12 @@ static const member RANGE[] = {
     {"left_padding", read_left_padding, false},
     {"requested", read_requested, false},
     {"name", read_range_name, false},
+    {"backed", read_backed, false},
     {NULL, NULL, false},
 };
 
-enum { RANGE_MEMBERS = (1 << 6) - 1 };
+/* Bits of members: those of each range that is not free; and one without which all is backed. */
+enum { RANGE_MEMBERS = (1 << 6) - 1, RANGE_BACKED = 1 << 6 };
 
 static bool check_end(dump_reader *r, place where, uint64_t end, uint64_t page_size)
 {
@@ -314,6 +321,10 @@ static bool check_range(dump_reader *r, place where, const page_target *page,
 {
     if (!range->size)
         return import_refuse(at(r, where), "the range has no bytes");
+    if (range->backed > range->size)
+        return import_refuse(at(r, where),
+                             "the range has %" PRIu64 " bytes with memory, of %" PRIu64,
+                             range->backed, range->size);
     if (range->left_padding > range->offset)
         return import_refuse(at(r, where), "the left padding begins before the page");
     if (range->size > UINT64_MAX - range->offset)
@@ -357,12 +368,15 @@ static bool add_range(dump_reader *r, page_target *page, const range_target *ran
                           .offset = range->offset,
                           .size = range->size,
                           .requested = range->requested,
+                          .unbacked = range->size - range->backed,
                           .page = page->index};
+    if (added.unbacked && added.requested > range->backed)
+        added.requested = range->backed;
     if (!name_range(r, range->name, &added.name))
         return false;
     course_add_range(c, added);
     page->memory->range_count++;
-    page->memory->held += range->size;
+    page->memory->held += range->backed;
     return !c->failed || refuse_host_memory(r);
 }
 
@@ -374,6 +388,8 @@ static bool read_range(dump_reader *r, void *target)
     const place where = next_place(r);
     if (!read_object(r, "a range", RANGE, &range, &found))
         return false;
+    if (range.is_free || !(found & RANGE_BACKED))
+        range.backed = range.size;
     if (range.is_free)
         range.left_padding = 0;
     else if (!check_members(r, where, "a range that is not free", RANGE, RANGE_MEMBERS & ~found))
@@ -382,8 +398,9 @@ static bool read_range(dump_reader *r, void *target)
         return false;
     const uint64_t begin = range.offset - range.left_padding;
     page->end = range.offset + range.size;
-    page->filled += page->end - begin;
-    add_stretch(&r->dump->course, page->index, begin, page->end);
+    page->filled += range.left_padding + range.backed;
+    if (range.backed == range.size) /* else nothing says which part has memory */
+        add_stretch(&r->dump->course, page->index, begin, page->end);
     return range.is_free ? !r->dump->course.failed || refuse_host_memory(r)
                          : add_range(r, page, &range);
 }

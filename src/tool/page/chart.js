@@ -5,7 +5,7 @@
  * of moments, which zooming changes.
  */
 function makeChart(canvas, onMoment) {
-    const {LAST, PEAK, EVERY, COUNT, begin, end, size, name, nameOf, rank, sums, swatches, parts, frames,
+    const {LAST, PEAK, EVERY, COUNT, begin, end, backed, name, nameOf, rank, sums, swatches, parts, frames,
            refusedMoment, hasFree, freeAt, hasTimes, timeOf, momentOf, bytesText, timeText,
            WORD, shown, timeShown} = course;
     const EVENT = WORD === 'time' ? 'Time' : 'Event', hasClock = hasTimes && WORD !== 'time';
@@ -78,8 +78,8 @@ function makeChart(canvas, onMoment) {
             if (begin[i] > moments[width - 1] || end[i] <= moments[0])
                 continue;
             const layer = layers[rank[i]];
-            layer[pixelOf(moments, begin[i])] += size[i];
-            layer[end[i] === Infinity ? width : pixelOf(moments, end[i])] -= size[i];
+            layer[pixelOf(moments, begin[i])] += backed[i];
+            layer[end[i] === Infinity ? width : pixelOf(moments, end[i])] -= backed[i];
         }
         for (const layer of layers)
             for (let x = 1; x < width; x++)
@@ -260,7 +260,7 @@ function makeChart(canvas, onMoment) {
         for (let i = 0; i < COUNT && begin[i] <= moment; i++) {
             if (rank[i] !== layer || moment >= end[i])
                 continue;
-            bytes -= size[i];
+            bytes -= backed[i];
             if (bytes < 0)
                 return i;
         }
@@ -275,7 +275,7 @@ function makeChart(canvas, onMoment) {
         if (layer === drawn.layers.length)
             return '';
         const i = rangeAt(layer, above, drawn.samples[x].moment);
-        const one = i < 0 ? '' : `, here ${bytesText(size[i])} for ${nameOf(name[i])}, ${course.livesText(i)}`;
+        const one = i < 0 ? '' : `, here ${bytesText(backed[i])} for ${nameOf(name[i])}, ${course.livesText(i)}`;
         const part = layer < swatches.length - 1 ? parts[layer] : 'others';
         return `; ${part}: ${bytesText(drawn.layers[layer][x])}${one}`;
     }

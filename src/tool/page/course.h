@@ -17,8 +17,9 @@
 typedef struct course_range {
     uint64_t begin, end; /* end: COURSE_ALWAYS if it lives after the last event */
     uint64_t offset;     /* in its page, bytes */
-    uint64_t size;       /* bytes held, without left padding */
-    uint64_t requested;  /* bytes */
+    uint64_t size;       /* bytes, without left padding */
+    uint64_t requested;  /* bytes; of a lazy allocation those that have memory */
+    uint64_t unbacked;   /* bytes of `size` without memory, which are not held */
     uint32_t page;       /* index in `pages` */
     uint32_t name;       /* index in `names` */
 } course_range;

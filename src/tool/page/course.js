@@ -54,6 +54,7 @@ const course = (() => {
     const [changeMoment, changePage, changeBytes] = readColumns('changes', 3);
     const [stretchMoment, stretchPage, stretchBegin, stretchEnd, stretchHasMemory] = readColumns('stretches', 5);
     const [begin, end, page, offset, size, requested, name] = readColumns('ranges', 7);
+    const [backedRow, backedBytes] = readColumns('backed', 2);
     const [refusedMoment, refusedSize, refusedName] = readColumns('refusals', 3);
     const [freeMoment, freeSplit, freeLargest] = readColumns('free', 3);
     const [frames] = readColumns('frames', 1);
@@ -66,6 +67,10 @@ const course = (() => {
         end[i] = end[i] ? begin[i] + end[i] : Infinity;
         before = begin[i];
     }
+
+    /* What ranges hold: the bytes that have memory. */
+    const backed = Float64Array.from(size);
+    backedRow.forEach((row, i) => backed[row] = backedBytes[i]);
 
     const isNamed = names.some(text => text);
 
@@ -131,8 +136,8 @@ const course = (() => {
     function rankGroups({texts, of}) {
         const held = new Float64Array(texts.length), ever = new Float64Array(texts.length);
         for (let i = 0; i < COUNT; i++) {
-            held[of(i)] += livesAt(i, PEAK) ? size[i] : 0;
-            ever[of(i)] += size[i];
+            held[of(i)] += livesAt(i, PEAK) ? backed[i] : 0;
+            ever[of(i)] += Math.max(backed[i], 1); /* ranges without memory have a colour as well */
         }
         const order = [...texts.keys()].filter(group => ever[group]);
         order.sort((a, b) => held[b] - held[a] || ever[b] - ever[a]);
@@ -190,9 +195,9 @@ const course = (() => {
             if (!place)
                 continue;
             place.ranges.push(i);
-            place.held += size[i];
+            place.held += backed[i];
             place.extent = Math.max(place.extent, offset[i] + size[i]);
-            held += size[i];
+            held += backed[i];
             live++;
         }
         for (const place of pages.values())
@@ -242,7 +247,7 @@ const course = (() => {
 
     function readSums() {
         if (!Number(data.column))
-            return {requested: sumRanges(requested), held: sumRanges(size), reserved: sumPages()};
+            return {requested: sumRanges(requested), held: sumRanges(backed), reserved: sumPages()};
         const columns = readColumns('columns', 6);
         return {requested: {low: columns[0], high: columns[1]}, held: {low: columns[2], high: columns[3]},
                 reserved: {low: columns[4], high: columns[5]}};
@@ -304,8 +309,8 @@ const course = (() => {
     const {parts, rank} = isBySize ? rankGroups(groupBySize()) : byName;
     return {LAST, PEAK, EVERY, COUNT, isNamed, isBySize, omitted: Number(data.omitted), names, nameOf, parts, rank,
             memories, pageNumber, pageDedicated, pageElastic, pageMemory, stretchPage, stretchBegin, stretchEnd,
-            stretchHasMemory, begin, end, page, offset, size, requested, name, refusedMoment, refusedSize, refusedName,
-            frames, hasTimes, timeOf, momentOf, livesAt, stateAt, hasFree: freeMoment.length > 0, freeAt,
+            stretchHasMemory, begin, end, page, offset, size, backed, requested, name, refusedMoment, refusedSize,
+            refusedName, frames, hasTimes, timeOf, momentOf, livesAt, stateAt, hasFree: freeMoment.length > 0, freeAt,
             sums: readSums(), swatches, bytesText, timeText, count,
             WORD, PLACE, shown, timeShown, momentShown, livesText, lifeOf};
 })();

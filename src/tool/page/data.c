@@ -13,7 +13,7 @@
 static double weight_of(const course *c, const course_range *range)
 {
     uint64_t end = range->end == COURSE_ALWAYS ? c->last + 1 : range->end;
-    return (double)range->size * (double)(end - range->begin);
+    return (double)(range->size - range->unbacked) * (double)(end - range->begin);
 }
 
 static int falling(const void *a, const void *b)
@@ -87,16 +87,40 @@ static void write_pages(qi_writer *w, const course *c)
     end_table(w);
 }
 
+/* Whether a range is written. The calls are in the order of the ranges. *left counts, from
+   `most_least`, those that still may be with exactly the least weight. */
+static bool is_selected(const course *c, const page_selection *s, uint64_t range, uint64_t *left)
+{
+    const double weight = weight_of(c, &c->ranges[range]);
+    if (weight < s->least || (weight == s->least && !*left))
+        return false;
+    *left -= weight == s->least;
+    return true;
+}
+
+static void write_backed(qi_writer *w, const course *c, const page_selection *s)
+{
+    uint64_t row = 0, left = s->most_least;
+    begin_table(w, "backed");
+    for (uint64_t i = 0; i < c->range_count; i++) {
+        const course_range *r = &c->ranges[i];
+        if (!is_selected(c, s, i, &left))
+            continue;
+        if (r->unbacked)
+            qi_write_format(w, "%" PRIu64 " %" PRIu64 "\n", row, r->size - r->unbacked);
+        row++;
+    }
+    end_table(w);
+}
+
 static void write_ranges(qi_writer *w, const course *c, const page_selection *s)
 {
     uint64_t before = 0, left = s->most_least;
     begin_table(w, "ranges");
     for (uint64_t i = 0; i < c->range_count; i++) {
         const course_range *r = &c->ranges[i];
-        const double weight = weight_of(c, r);
-        if (weight < s->least || (weight == s->least && !left))
+        if (!is_selected(c, s, i, &left))
             continue;
-        left -= weight == s->least;
         qi_write_format(w, "%" PRIu64 " %" PRIu64 " %" PRIu32 " %" PRIu64, r->begin - before,
                         r->end == COURSE_ALWAYS ? 0 : r->end - r->begin, r->page, r->offset);
         qi_write_format(w, " %" PRIu64 " %" PRIu64 " %" PRIu32 "\n", r->size, r->requested,
@@ -201,11 +225,11 @@ static void add_ranges(const sums *t, const course *c, uint64_t count)
     for (uint64_t i = 0; i < c->range_count; i++) {
         const course_range *r = &c->ranges[i];
         t->requested[r->begin] += r->requested;
-        t->held[r->begin] += r->size;
+        t->held[r->begin] += r->size - r->unbacked;
         if (r->end == COURSE_ALWAYS)
             continue;
         t->requested[r->end] -= r->requested;
-        t->held[r->end] -= r->size;
+        t->held[r->end] -= r->size - r->unbacked;
     }
     add_up(t->requested, count);
     add_up(t->held, count);
@@ -285,6 +309,7 @@ bool page_write_data(qi_writer *w, const course *c, const page_selection *s)
     write_texts(w, "memories", c->memories, c->memory_count);
     write_pages(w, c);
     write_ranges(w, c, s);
+    write_backed(w, c, s);
     write_refusals(w, c);
     write_free(w, c);
     write_frames(w, c);

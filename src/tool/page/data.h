@@ -10,6 +10,8 @@
  *     stretches moment, page, begin, end, 1 if this part of an elastic page has memory then, or 0
  *     ranges    moment it begins, after that of the row before; moments it lives, 0: to the end;
  *               page; offset; size; requested bytes; name
+ *     backed    number of a row of `ranges`, from 0, and its bytes that have memory; all bytes of
+ *               the other ranges have memory
  *     refusals  moment, bytes requested, name
  *     frames    moment at which a frame ends; of many frames every n-th
  *     times     moment, nanoseconds of the trace; of many events every n-th, and the last. If

@@ -6,8 +6,8 @@
 'use strict';
 (() => {
     const {LAST, PEAK, COUNT, names, nameOf, memories, pageNumber, pageDedicated, pageElastic, pageMemory,
-           stretchPage, stretchBegin, stretchEnd, stretchHasMemory, begin, end, page, offset, size, requested, name,
-           refusedMoment, refusedSize, refusedName, livesAt, swatches, bytesText, count, WORD, PLACE, shown,
+           stretchPage, stretchBegin, stretchEnd, stretchHasMemory, begin, end, page, offset, size, backed, requested,
+           name, refusedMoment, refusedSize, refusedName, livesAt, swatches, bytesText, count, WORD, PLACE, shown,
            momentShown} = course;
 
     /* ---- the map ------------------------------------------------------------------------- */
@@ -30,10 +30,11 @@
         return find('same-width').checked ? room : Math.max(place.extent / state.extent * room, 2);
     }
 
+    /* A range is pale if it is not searched for, and half as strong if parts of it lack memory. */
     function drawRange(c, place, i, top, width) {
         const x = left + offset[i] / place.extent * width;
         const wide = Math.max(size[i] / place.extent * width, 1);
-        c.globalAlpha = isWanted(i) ? 1 : 0.15;
+        c.globalAlpha = (isWanted(i) ? 1 : 0.15) * (backed[i] < size[i] ? 0.5 : 1);
         c.fillStyle = swatches[course.rank[i]];
         c.fillRect(x, top, wide > 2 ? wide - 0.5 : wide, BAR);
         c.globalAlpha = 1;
@@ -130,7 +131,9 @@
 
     function describe(i) {
         const memory = memories.length ? `memory ${memories[pageMemory[page[i]]]}, ` : '';
-        return `${nameOf(name[i])}: ${bytesText(requested[i])} requested, ${bytesText(size[i])} held, ${memory}` +
+        const bytes = backed[i] < size[i] ? `${bytesText(backed[i])} of ${bytesText(size[i])} have memory`
+                                          : `${bytesText(requested[i])} requested, ${bytesText(size[i])} held`;
+        return `${nameOf(name[i])}: ${bytes}, ${memory}` +
             `${PLACE} ${pageNumber[page[i]]}, offset ${offset[i]}` + (LAST ? `, lives ${course.livesText(i)}` : '');
     }
 
@@ -193,14 +196,14 @@
             for (const i of place.ranges)
                 if (isWanted(i)) {
                     const sum = sums.get(name[i]) || {bytes: 0, ranges: 0};
-                    sum.bytes += size[i];
+                    sum.bytes += backed[i];
                     sum.ranges++;
                     sums.set(name[i], sum);
                 }
         const sorted = [...sums].sort((a, b) => b[1].bytes - a[1].bytes);
         const body = find('now').tBodies[0];
         body.replaceChildren();
-        const share = bytes => `${(100 * bytes / state.held).toFixed(1)} %`;
+        const share = bytes => `${(100 * bytes / (state.held || 1)).toFixed(1)} %`;
         for (const [index, sum] of sorted.slice(0, MOST_ROWS))
             addRow(body, [nameOf(index), bytesText(sum.bytes), share(sum.bytes), sum.ranges],
                    () => searchFor(nameOf(index)));
@@ -226,9 +229,9 @@
     for (let i = 0; i < COUNT; i++) {
         const sum = totals[name[i]];
         sum.ranges++;
-        sum.largest = Math.max(sum.largest, size[i]);
-        sum.peak += livesAt(i, PEAK) ? size[i] : 0;
-        sum.end += end[i] === Infinity ? size[i] : 0;
+        sum.largest = Math.max(sum.largest, backed[i]);
+        sum.peak += livesAt(i, PEAK) ? backed[i] : 0;
+        sum.end += end[i] === Infinity ? backed[i] : 0;
         sum.life = Math.max(sum.life, course.lifeOf(i));
     }
 

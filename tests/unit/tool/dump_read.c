@@ -109,6 +109,39 @@ UNIT(dump_read, an_elastic_page_has_the_stretches_of_its_ranges)
     dump_end(&r->dump);
 }
 
+#define LAZY(bytes, backed)                                                                        \
+    MEMORY("{\"page\":0,\"size\":90,\"bytes\":" bytes ",\"dedicated\":false,\"ranges\":["          \
+           "{\"offset\":0,\"size\":10,\"kind\":\"free\"},"                                         \
+           "\n{\"offset\":20,\"size\":60,\"kind\":\"range\",\"left_padding\":0,"                   \
+           "\"requested\":55,\"backed\":" backed ",\"allocation\":2,\"user_data\":0,"              \
+           "\"name\":\"l\"},"                                                                      \
+           "{\"offset\":80,\"size\":10,\"kind\":\"free\"}]}")
+
+UNIT(dump_read, a_lazy_allocation_holds_what_has_memory)
+{
+    reading *r = read_text(LAZY("60", "40"), strlen(LAZY("60", "40")));
+    const course *c = &r->dump.course;
+    CHECK_STR(r->sentence, "");
+    CHECK_EQ(r->dump.memories->held, 40);
+    CHECK_EQ(c->range_count, 1);
+    CHECK_EQ(c->ranges[0].size, 60);
+    CHECK_EQ(c->ranges[0].unbacked, 20);
+    CHECK_EQ(c->ranges[0].requested, 40);
+    CHECK_EQ(c->stretch_count, 2); /* it is not known where it has memory */
+    CHECK_EQ(c->stretches[0].end, 10);
+    CHECK_EQ(c->stretches[1].begin, 80);
+    dump_end(&r->dump);
+    r = read_text(LAZY("80", "60"), strlen(LAZY("80", "60")));
+    CHECK_STR(r->sentence, "");
+    CHECK_EQ(r->dump.course.ranges[0].unbacked, 0);
+    CHECK_EQ(r->dump.course.ranges[0].requested, 55);
+    CHECK_EQ(r->dump.course.stretch_count, 2);
+    dump_end(&r->dump);
+    refuses(LAZY("90", "61"), "3:1: the range has 61 bytes with memory, of 60");
+    refuses(LAZY("59", "40"), "2:104: the ranges have 60 bytes, more than the page, 59");
+    refuses(LAZY("90", "-1"), "3:80: the number must be an integer from 0 to 2^64 - 1");
+}
+
 UNIT(dump_read, a_device_has_its_memories_and_heaps)
 {
     reading *r = read_text(DEVICE, strlen(DEVICE));

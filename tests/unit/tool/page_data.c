@@ -76,6 +76,27 @@ UNIT(page_data, the_ranges_of_most_bytes_and_events_are_written)
     check_table("names", "\na&lt;b\n");
 }
 
+UNIT(page_data, bytes_without_memory_are_not_held)
+{
+    course_range lazy[] = {
+        {.end = COURSE_ALWAYS, .size = 10, .requested = 4, .unbacked = 6},
+        {.end = COURSE_ALWAYS, .offset = 10, .size = 3, .requested = 3},
+        {.end = COURSE_ALWAYS, .offset = 20, .size = 40, .unbacked = 40},
+        {.end = COURSE_ALWAYS, .offset = 60, .size = 9, .requested = 5, .unbacked = 4}};
+    const course kept = all;
+    all = (course){.ranges = lazy, .range_count = 4, .names = names, .name_count = 1};
+    write_most(4);
+    check_table("ranges", "0 0 0 0 10 4 0\n0 0 0 10 3 3 0\n0 0 0 20 40 0 0\n0 0 0 60 9 5 0\n");
+    check_table("backed", "0 4\n2 0\n3 5\n");
+    write_most(2); /* the numbers are those of the rows that are written */
+    check_table("ranges", "0 0 0 0 10 4 0\n0 0 0 60 9 5 0\n");
+    check_table("backed", "0 4\n1 5\n");
+    check_table("columns", "12 12 12 12 0 0\n");
+    all = kept;
+    write_most(4);
+    check_table("backed", "");
+}
+
 /* Times of moments: the first, the last, and where the distance to the next one changes. */
 static void check_times(uint64_t *times, uint64_t last, const char *rows)
 {
