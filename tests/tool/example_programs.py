@@ -2,8 +2,10 @@
 """The example programs compute what they say, on a device of the tests.
 
 usage: example_programs.py pool|vulkan|renderer|cuda PROGRAM [DRIVER_FOLDER]
+       example_programs.py cache PROGRAM ROOT [DRIVER_FOLDER]
 
 vulkan, renderer: with the driver that the loader finds, under the validation layer where it is installed.
+cache: prints the lines of ROOT/docs/cookbook.md, on the host backend and with DRIVER_FOLDER also on CUDA.
 cuda: DRIVER_FOLDER has the libcuda.so.1 of the tests, which does not run the kernel.
 """
 
@@ -23,8 +25,8 @@ COUNT = 1 << 20
 BYTES = 4 * COUNT
 
 
-def run(program, **variables):
-    done = subprocess.run([program], text=True, capture_output=True, env={**os.environ, **variables})
+def run(program, *arguments, **variables):
+    done = subprocess.run([program, *arguments], text=True, capture_output=True, env={**os.environ, **variables})
     return done, [] if not done.returncode and not done.stderr else [
         f"exit status {done.returncode}", done.stdout, done.stderr]
 
@@ -59,6 +61,42 @@ def check_pool(tap, program):
     tap.case("framework_pool: threads allocate and free by address", problems or expect(
         done.stdout, r"byte 1000 of the allocation in page \d+ at offset \d+",
         r"80001 allocations by 4 threads, 0 live, peak \d+ bytes, reserved \d+ bytes"))
+
+
+def without_driver(program, *arguments):
+    """What a CUDA example does on a machine without a driver; returns the problems."""
+    with tempfile.TemporaryDirectory() as empty:
+        # a file that is no library hides a driver that the machine may have
+        (pathlib.Path(empty) / "libcuda.so.1").write_text("no driver\n")
+        done, _ = run(program, *arguments, LD_LIBRARY_PATH=empty)
+    return [] if done.returncode == NO_DEVICE and "CUDA driver not found" in done.stderr else [
+        f"exit status {done.returncode}", done.stderr]
+
+
+def printed_lines(root):
+    """The lines of kv_cache that the cookbook shows."""
+    text = (pathlib.Path(root) / "docs/cookbook.md").read_text()
+    return re.search(r"```text\n(most tokens: .*?)```", text, re.S)[1]
+
+
+def check_cache(tap, program, root, folder=None):
+    """The program fails if more is reserved than the tokens and a chunk for each cache."""
+    done, problems = run(program)
+    shown = printed_lines(root)
+    tap.case("kv_cache: the host backend prints what the cookbook shows", problems or (
+        [] if done.stdout.endswith(shown) else [f"the cookbook has:\n{shown}", f"printed:\n{done.stdout}"]))
+    tap.case("kv_cache: a report every 100 steps", problems or expect(done.stdout, *(
+        rf"step {step:4}: \d\d sequences, tokens \d+\.\d MiB, reserved \d+\.\d MiB"
+        for step in range(100, 501, 100))))
+    if folder:
+        cuda, problems = run(program, "--cuda", LD_LIBRARY_PATH=folder)
+        tap.case("kv_cache: CUDA prints what the host backend does", problems or (
+            [] if cuda.stdout == done.stdout else [cuda.stdout, done.stdout]))
+        tap.case("kv_cache: without a driver the exit status says so", without_driver(program, "--cuda"))
+    done, _ = run(program, "--vulkan")
+    usage = re.fullmatch(r"usage: \S+ \[--cuda\]\n", done.stderr)
+    tap.case("kv_cache: another argument prints the usage", [] if done.returncode == 2 and usage and not done.stdout
+             else [f"exit status {done.returncode}", done.stdout, done.stderr])
 
 
 def check_validation(tap, program, output):
@@ -109,19 +147,15 @@ def check_cuda(tap, program, folder):
                  f"this driver runs no kernels: {COUNT} floats were copied there and back",
                  r"live 0 bytes, peak \d+ bytes, reserved \d+ bytes, pages \d+, backend calls \d+"))
     ptx.check(tap, "cuda_saxpy: the kernel can be assembled", "docs/examples/cuda_saxpy.c")
-    with tempfile.TemporaryDirectory() as empty:
-        # a file that is no library hides a driver that the machine may have
-        (pathlib.Path(empty) / "libcuda.so.1").write_text("no driver\n")
-        done, _ = run(program, LD_LIBRARY_PATH=empty)
-    tap.case("cuda_saxpy: without a driver the exit status says so",
-             [] if done.returncode == NO_DEVICE and "CUDA driver not found" in done.stderr else
-             [f"exit status {done.returncode}", done.stderr])
+    tap.case("cuda_saxpy: without a driver the exit status says so", without_driver(program))
 
 
 def main():
     kind, program = sys.argv[1], os.path.abspath(sys.argv[2])
     tap = Tap()
-    {"pool": check_pool, "vulkan": check_vulkan, "renderer": check_renderer, "cuda": check_cuda}[kind](tap, program, *sys.argv[3:])
+    check = {"pool": check_pool, "cache": check_cache, "vulkan": check_vulkan, "renderer": check_renderer,
+             "cuda": check_cuda}[kind]
+    check(tap, program, *sys.argv[3:])
     tap.end()
 
 
