@@ -5,75 +5,14 @@
  * is checked before the new bytes are touched: a backend that did nothing fails the check, and the
  * program survives to report it. pages.c gives and takes memory through the table alone.
  */
-#include "tests/contract/kit.h"
+#include "tests/contract/elastic.h"
 #include "tests/support/state.h"
-
-enum { COUNT = 16, MAX_COUNT = 400 };
-
-typedef struct elastic {
-    const contract_world *w;
-    uint32_t kind;
-    quire_memory *memory;
-    uint64_t chunk;
-    bool has_bytes; /* quire_write and quire_read are supported */
-    uint64_t usage; /* of the heap, without this page */
-    quire_allocation made[MAX_COUNT];
-    quire_native places[MAX_COUNT];
-} elastic;
-
-static quire_budget_info budget_of(const elastic *e)
-{
-    quire_budget_info info;
-    CHECK_OK(quire_device_get_budget(e->w->device, e->w->info.kinds[e->kind].heap, &info));
-    return info;
-}
-
-/* `addresses`: bytes, or 0 for COUNT chunks. */
-static elastic begin(const contract_world *w, uint32_t kind, uint64_t addresses)
-{
-    elastic e = {.w = w, .kind = kind, .has_bytes = kit_can_both(w, kind)};
-    const uint64_t granularity = w->info.limits.elastic_granularity;
-    e.chunk = granularity > 64 * KIB ? granularity : 64 * KIB;
-    e.usage = budget_of(&e).usage;
-    e.memory = kit_memory(
-        w, kind,
-        &(quire_memory_options){.elastic = true,
-                                .pages.page_size = e.chunk,
-                                .address_space = addresses ? addresses : COUNT * e.chunk});
-    return e;
-}
-
-/* The pages begin at multiples of the granule, which chunks require. */
-static bool is_for(const contract_world *w, uint32_t kind)
-{
-    const uint64_t alignment = w->info.limits.page_alignment;
-    quire_memory_info info;
-    if (!kit_grows(w, kind))
-        return false;
-    quire_memory *memory = kit_memory(w, kind, &(quire_memory_options){.elastic = true});
-    CHECK_OK(quire_memory_get_info(memory, &info));
-    kit_end(&memory);
-    return !alignment || alignment % info.granule == 0;
-}
-
-/* Bytes with memory of its only page. Backends may keep more. */
-static uint64_t size_of(const elastic *e)
-{
-    quire_page_info page;
-    quire_budget_info budget = budget_of(e);
-    CHECK_OK(quire_memory_check(e->memory));
-    CHECK_OK(quire_page_get_info(e->memory, 0, &page));
-    CHECK_EQ(kit_stats(e->memory).reserved_bytes, page.size);
-    CHECK_EQ(budget.reserved, page.size);
-    CHECK(e->w->subject->is_shared || budget.usage - e->usage >= page.size);
-    return page.size;
-}
 
 /* The pattern of an allocation has its number as the key. */
 static void put(elastic *e, uint32_t number)
 {
     quire_allocation made = e->made[number];
-    size_of(e);
+    elastic_size(e);
     e->places[number] = kit_native(e->memory, made);
     if (e->has_bytes)
         kit_write(e->memory, made, kit_info(e->memory, made).requested, 1 + number);
@@ -128,7 +67,7 @@ static void expect_refusal(const elastic *e, uint64_t size)
     CHECK_EQ(after.live_bytes, before.live_bytes);
     CHECK_EQ(after.page_count, before.page_count);
     CHECK(after.reserved_bytes <= before.reserved_bytes); /* free chunks may lose their memory */
-    CHECK_EQ(size_of(e), after.reserved_bytes);
+    CHECK_EQ(elastic_size(e), after.reserved_bytes);
 }
 
 /* Fills `count` chunks, one allocation each. */
@@ -136,7 +75,7 @@ static void fill_chunks(elastic *e, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         allocate(e, i, e->chunk);
-    CHECK_EQ(size_of(e), count * e->chunk);
+    CHECK_EQ(elastic_size(e), count * e->chunk);
 }
 
 /* ---- borders --------------------------------------------------------------------------------- */
@@ -206,18 +145,18 @@ static void copy_across(const border *m)
 /* The first two chunks keep `low`, the fourth and fifth get memory before the third. */
 static void chunks_have_no_borders(contract_world *w, uint32_t kind)
 {
-    if (!is_for(w, kind))
+    if (!is_elastic(w, kind))
         return;
-    border m = {.e = begin(w, kind, 0)};
+    border m = {.e = begin_elastic(w, kind, 0)};
     elastic *e = &m.e;
     fill_chunks(e, 4);
     drop(e, 2, 3, 1);
     CHECK_OK(quire_memory_trim(e->memory, 0, NULL));
-    CHECK_EQ(size_of(e), 3 * e->chunk);
+    CHECK_EQ(elastic_size(e), 3 * e->chunk);
     drop(e, 3, 4, 1);
     m.low = e->made[0];
     m.across = ALLOCATE(e->memory, .size = 2 * e->chunk);
-    CHECK_EQ(size_of(e), 4 * e->chunk);
+    CHECK_EQ(elastic_size(e), 4 * e->chunk);
     CHECK_EQ(kit_info(e->memory, m.across).offset, 2 * e->chunk);
     m.start = e->chunk - PART;
     if (e->has_bytes)
@@ -235,9 +174,9 @@ static void chunks_have_no_borders(contract_world *w, uint32_t kind)
 
 static void neighbours_come_and_go(contract_world *w, uint32_t kind)
 {
-    if (!is_for(w, kind))
+    if (!is_elastic(w, kind))
         return;
-    elastic e = begin(w, kind, 0);
+    elastic e = begin_elastic(w, kind, 0);
     fill_chunks(&e, COUNT);
     for (uint32_t round = 0; round < 6; round++) {
         const uint32_t first = round % 2;
@@ -245,7 +184,7 @@ static void neighbours_come_and_go(contract_world *w, uint32_t kind)
         look_at(&e, !first, COUNT, 2);
         if (round % 3 != 2)
             CHECK_OK(quire_memory_trim(e.memory, round * e.chunk, NULL));
-        CHECK(size_of(&e) >= COUNT / 2 * e.chunk);
+        CHECK(elastic_size(&e) >= COUNT / 2 * e.chunk);
         look_at(&e, !first, COUNT, 2);
         for (uint32_t i = first; i < COUNT; i += 2)
             allocate(&e, i, e.chunk - round * 1000);
@@ -258,17 +197,17 @@ static void neighbours_come_and_go(contract_world *w, uint32_t kind)
 static void usage_falls(contract_world *w, uint32_t kind)
 {
     uint64_t released = 0;
-    if (!is_for(w, kind))
+    if (!is_elastic(w, kind))
         return;
-    elastic e = begin(w, kind, 0);
+    elastic e = begin_elastic(w, kind, 0);
     allocate(&e, 0, e.chunk / 2);
     allocate(&e, 1, 4 * e.chunk);
-    const uint64_t usage = budget_of(&e).usage, size = size_of(&e);
+    const uint64_t usage = elastic_budget(&e).usage, size = elastic_size(&e);
     drop(&e, 1, 2, 1);
     CHECK_OK(quire_memory_trim(e.memory, 0, &released));
-    CHECK_EQ(size_of(&e), size - released);
+    CHECK_EQ(elastic_size(&e), size - released);
     CHECK(released >= 3 * e.chunk);
-    CHECK(w->subject->is_shared || budget_of(&e).usage < usage);
+    CHECK(w->subject->is_shared || elastic_budget(&e).usage < usage);
     drop(&e, 0, 1, 1);
     kit_end(&e.memory);
 }
@@ -277,20 +216,20 @@ static void usage_falls(contract_world *w, uint32_t kind)
 static void trim_returns_memory(contract_world *w, uint32_t kind)
 {
     uint64_t released = 0;
-    if (!is_for(w, kind))
+    if (!is_elastic(w, kind))
         return;
-    elastic e = begin(w, kind, 0);
+    elastic e = begin_elastic(w, kind, 0);
     fill_chunks(&e, COUNT);
-    const uint64_t usage = budget_of(&e).usage;
+    const uint64_t usage = elastic_budget(&e).usage;
     drop(&e, 1, COUNT, 2);
     CHECK_OK(quire_memory_trim(e.memory, 0, &released));
     CHECK_EQ(released, COUNT / 2 * e.chunk);
-    CHECK_EQ(size_of(&e), COUNT / 2 * e.chunk);
-    CHECK(w->subject->is_shared || budget_of(&e).usage < usage);
+    CHECK_EQ(elastic_size(&e), COUNT / 2 * e.chunk);
+    CHECK(w->subject->is_shared || elastic_budget(&e).usage < usage);
     look_at(&e, 0, COUNT, 2);
     drop(&e, 2, 5, 2);
     allocate(&e, 1, 5 * e.chunk);
-    CHECK_EQ(size_of(&e), (COUNT / 2 + 3) * e.chunk);
+    CHECK_EQ(elastic_size(&e), (COUNT / 2 + 3) * e.chunk);
     look(&e, 1);
     look(&e, 0);
     look_at(&e, 6, COUNT, 2);
@@ -298,8 +237,8 @@ static void trim_returns_memory(contract_world *w, uint32_t kind)
     drop(&e, 6, COUNT, 2);
     CHECK_OK(quire_memory_trim(e.memory, 0, NULL));
     CHECK_EQ(kit_stats(e.memory).reserved_bytes, 0);
-    CHECK_EQ(budget_of(&e).reserved, 0);
-    CHECK(w->subject->is_shared || budget_of(&e).usage - e.usage < e.chunk);
+    CHECK_EQ(elastic_budget(&e).reserved, 0);
+    CHECK(w->subject->is_shared || elastic_budget(&e).usage - e.usage < e.chunk);
     allocate(&e, 0, COUNT * e.chunk); /* all of it has memory again */
     drop(&e, 0, 1, 1);
     kit_end(&e.memory);
@@ -313,12 +252,12 @@ static void trim_returns_memory(contract_world *w, uint32_t kind)
  */
 static void expect_free_chunks_to_serve(elastic *e, uint32_t count, uint64_t size)
 {
-    const uint64_t full = size_of(e);
+    const uint64_t full = elastic_size(e);
     drop(e, 1, count, 2);
     expect_refusal(e, (count / 2 + 2) * size);
     look_at(e, 0, count, 2);
     allocate(e, 1, count / 2 * size);
-    CHECK(size_of(e) <= full);
+    CHECK(elastic_size(e) <= full);
     look(e, 1);
     look_at(e, 0, count, 2);
     drop(e, 1, 2, 1);
@@ -327,13 +266,13 @@ static void expect_free_chunks_to_serve(elastic *e, uint32_t count, uint64_t siz
 
 static void free_chunks_serve_within_a_limit(contract_world *w, uint32_t kind)
 {
-    if (!is_for(w, kind))
+    if (!is_elastic(w, kind))
         return;
     const uint32_t heap = w->info.kinds[kind].heap;
-    elastic e = begin(w, kind, 0);
+    elastic e = begin_elastic(w, kind, 0);
     const uint64_t chunk = e.chunk;
     kit_end(&e.memory);
-    e = begin(w, kind, 4 * COUNT * chunk);
+    e = begin_elastic(w, kind, 4 * COUNT * chunk);
     CHECK_OK(quire_device_set_heap_limit(w->device, heap, COUNT * chunk));
     fill_chunks(&e, COUNT);
     const uint64_t before = state_of_memory(e.memory);
@@ -369,9 +308,9 @@ static bool begin_in_heap(const contract_world *w, uint32_t kind, elastic *e, ui
 {
     const uint64_t heap = w->info.heaps[w->info.kinds[kind].heap].size;
     const uint64_t most = w->subject->max_fill ? w->subject->max_fill : 64 * MIB;
-    if (!is_for(w, kind) || heap > most)
+    if (!is_elastic(w, kind) || heap > most)
         return false;
-    *e = begin(w, kind, 4 * heap);
+    *e = begin_elastic(w, kind, 4 * heap);
     *size = kit_round_up(heap / 40, e->chunk);
     return true;
 }
@@ -407,9 +346,9 @@ static void a_heap_is_full_at_the_same_size(contract_world *w, uint32_t kind)
 
 static void addresses_end(contract_world *w, uint32_t kind)
 {
-    if (!is_for(w, kind))
+    if (!is_elastic(w, kind))
         return;
-    elastic e = begin(w, kind, 0);
+    elastic e = begin_elastic(w, kind, 0);
     fill_chunks(&e, COUNT);
     const uint64_t before = state_of_memory(e.memory);
     expect_refusal(&e, 1);

@@ -10,9 +10,9 @@
 #include "tests/support/items.h"
 
 static const contract_scenario *const chapters[] = {
-    contract_description, contract_pages,   contract_placement, contract_contents,
-    contract_copies,      contract_streams, contract_buffers,   contract_images,
-    contract_limits,      contract_elastic, contract_life,      contract_threads,
+    contract_description, contract_pages,   contract_placement, contract_contents, contract_copies,
+    contract_streams,     contract_buffers, contract_images,    contract_limits,   contract_elastic,
+    contract_lazy,        contract_life,    contract_threads,
 };
 
 /* ---- worlds ------------------------------------------------------------------------------- */
