@@ -648,9 +648,11 @@ bool qi_lazy_agrees(const qi_page *page, uint32_t slot)
     if (!lazy || record->range.id || record->offset != lazy->offset + page->tally->skipped)
         return false;
     const qi_window window = window_of(lazy);
-    static const qi_piece counted[] = {QI_PIECE_BACKED, QI_PIECE_FRESH, QI_PIECE_WAITING};
-    uint64_t bytes = 0;
-    for (int i = 0; i < 3; i++)
-        bytes += bytes_of(space, &window, counted[i]);
-    return record->size == bytes && record->requested == bytes;
+    const uint64_t counted =
+        bytes_of(space, &window, QI_PIECE_BACKED) + bytes_of(space, &window, QI_PIECE_WAITING);
+    /* a change releases the lock between its marks and its counts */
+    const uint64_t changing =
+        bytes_of(space, &window, QI_PIECE_FRESH) + bytes_of(space, &window, QI_PIECE_LEAVING);
+    return record->size == record->requested && record->size >= counted &&
+           record->size - counted <= changing;
 }

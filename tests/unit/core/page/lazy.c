@@ -5,6 +5,8 @@
  */
 #include "src/core/page/lazy.h"
 
+#include <stddef.h>
+
 #include "quire/elastic.h"
 #include "src/core/find/addresses.h"
 #include "tests/support/elastic_page.h"
@@ -393,6 +395,55 @@ CASE(without_host_memory_all_or_nothing_gets_memory)
 CASE(without_host_memory_all_or_nothing_loses_memory)
 {
     fail_each(f, unback_now, 16, 0);
+}
+
+/* ---- during a change ------------------------------------------------------------------------- */
+
+static void (*real_unback)(void *, const quire_native_page *, const quire_span *, uint32_t, bool);
+static uint32_t unbacks;
+
+/* Looks at the records as another thread can, while the lock is not held. */
+static void checking_unback(void *state, const quire_native_page *page, const quire_span *spans,
+                            uint32_t count, bool moves)
+{
+    const fixture *f = (const void *)((const char *)state - offsetof(fixture, fake));
+    CHECK_OK(quire_memory_check(f->memory));
+    unbacks++;
+    real_unback(state, page, spans, count, moves);
+}
+
+static void make_checking(fixture *f)
+{
+    fixture_prepare(f);
+    fake_offer_growth(&f->fake);
+    unbacks = 0;
+    real_unback = f->fake.table.page_unback;
+    f->fake.table.page_unback = checking_unback;
+    fixture_open(f, &(quire_memory_options){.name = "checking",
+                                            .elastic = true,
+                                            .pages.page_size = CHUNK,
+                                            .address_space = CHUNKS * CHUNK});
+}
+
+UNIT_ON(lazy, records_agree_while_a_list_loses_memory, fixture, f, make_checking(f), fixture_end)
+{
+    quire_view ranges[16];
+    make_ranges(f, ranges, 16);
+    CHECK_OK(quire_back_range(f->memory, ranges, 16));
+    CHECK_OK(quire_unback_range(f->memory, ranges, 16, NULL));
+    CHECK(unbacks > 1);
+    expect_chunks(f, 0);
+}
+
+UNIT_ON(lazy, records_agree_while_a_refused_list_loses_memory, fixture, f, make_checking(f),
+        fixture_end)
+{
+    quire_view ranges[16];
+    make_ranges(f, ranges, 16);
+    f->fake.page_budget = f->fake.page_bytes + 12 * CHUNK;
+    CHECK_FAILS(quire_back_range(f->memory, ranges, 16), QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    CHECK(unbacks > 1);
+    CHECK_EQ(stats_of(f).live_bytes, 0);
 }
 
 /* ---- finding and walking -------------------------------------------------------------------- */
