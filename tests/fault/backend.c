@@ -148,6 +148,22 @@ static bool elastic(bench *t)
            bench_free_every(t, 1) && bench_trim(t) && bench_allocate(t, 3, &half);
 }
 
+static bool lazies(bench *t)
+{
+    const uint64_t chunk = 64 * KIB;
+    return bench_open(t) &&
+           bench_memory(t, &(quire_memory_options){.kind.mask = 0x4,
+                                                   .elastic = true,
+                                                   .address_space = 8192 * KIB,
+                                                   .pages.page_size = chunk}) &&
+           bench_allocate(
+               t, 3,
+               &(quire_allocation_options){.size = 20 * chunk, .lazy = true, .name = "lazy"}) &&
+           bench_trim(t) && bench_back_chunks(t, chunk, 0) && bench_back_chunks(t, chunk, 1) &&
+           bench_look(t) && bench_unback_chunks(t, chunk, 0) && bench_back_chunks(t, chunk, 0) &&
+           bench_free_every(t, 2) && bench_trim(t);
+}
+
 static bool dedicated(bench *t)
 {
     const quire_allocation_options own = {.size = 5000, .dedicated = true, .zero = true};
@@ -343,6 +359,7 @@ static const row scenarios[] = {
     {"batches", batches},
     {"growing pages", growing_pages},
     {"an elastic page", elastic},
+    {"lazy allocations", lazies},
     {"dedicated pages", dedicated},
     {"reserve, commit and abort", reserved},
     {"buffers", buffers},

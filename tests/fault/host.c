@@ -104,6 +104,26 @@ static bool elastic(bench *t)
            bench_allocate(t, 3, &(quire_allocation_options){.size = 30 * KIB});
 }
 
+/* Lists of ranges, each of which is a node of its own; the trim takes the chunk that the page was
+   made with, and no free one serves. */
+static bool lazies(bench *t)
+{
+    const uint64_t chunk = 16 * KIB;
+    t->does_without = true; /* free chunks that cannot be taken: the page gets new memory */
+    return bench_open(t) &&
+           bench_memory(t, &(quire_memory_options){.elastic = true,
+                                                   .find_by_address = true,
+                                                   .address_space = 4096 * KIB,
+                                                   .pages.page_size = chunk}) &&
+           bench_allocate(
+               t, 3,
+               &(quire_allocation_options){.size = 20 * chunk, .lazy = true, .name = "lazy"}) &&
+           bench_trim(t) && bench_back_chunks(t, chunk, 0) && bench_look(t) &&
+           bench_back_chunks(t, chunk, 1) && bench_unback_chunks(t, chunk, 0) && bench_look(t) &&
+           bench_back_chunks(t, chunk, 0) && bench_unback_chunks(t, chunk, 1) &&
+           bench_unback_chunks(t, chunk, 0) && bench_back_chunks(t, chunk, 1);
+}
+
 static bool too_many_pages(bench *t)
 {
     if (!bench_open(t) ||
@@ -566,6 +586,7 @@ static const row scenarios[] = {
     {"pages kept empty", pages_kept_empty, true},
     {"growing pages", growth, true},
     {"an elastic page", elastic, true},
+    {"lazy allocations", lazies, true},
     {"as many pages as may be", too_many_pages, true},
     {"dedicated pages by size", dedicated_by_size, true},
     {"one page per object", dedicated_always, true},

@@ -2,6 +2,7 @@
 /*
  * bench_steps.c - the steps of the bench of state.h.
  */
+#include "quire/elastic.h"
 #include "tests/support/state.h"
 
 bool bench_open(bench *t)
@@ -222,6 +223,35 @@ bool bench_look(bench *t)
     TRY(t, quire_memory_write_report(t->memory, drop_text, NULL));
     TRY_OUT(t, stats, quire_memory_get_stats(t->memory, &stats));
     TRY_OUT(t, device, quire_device_get_stats(t->device, &device));
+    return true;
+}
+
+enum { BENCH_MAX_RANGES = 256 };
+
+static uint64_t list_chunks(const bench *t, uint64_t chunk, uint32_t first, quire_view *ranges)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < t->held_count; i++)
+        for (uint64_t at = first * chunk; at < t->held[i].size; at += 2 * chunk) {
+            CHECK(count < BENCH_MAX_RANGES);
+            ranges[count++] = (quire_view){t->held[i].allocation, at, chunk};
+        }
+    return count;
+}
+
+bool bench_back_chunks(bench *t, uint64_t chunk, uint32_t first)
+{
+    quire_view ranges[BENCH_MAX_RANGES];
+    const uint64_t count = list_chunks(t, chunk, first, ranges);
+    TRY(t, quire_back_range(t->memory, ranges, count));
+    return true;
+}
+
+bool bench_unback_chunks(bench *t, uint64_t chunk, uint32_t first)
+{
+    quire_view ranges[BENCH_MAX_RANGES];
+    const uint64_t count = list_chunks(t, chunk, first, ranges);
+    TRY(t, quire_unback_range(t->memory, ranges, count, NULL));
     return true;
 }
 

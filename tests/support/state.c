@@ -48,6 +48,7 @@ static uint64_t mix_allocation(uint64_t sum, gathering *g, const quire_item *ite
     sum = mix(mix(sum, item->allocation.id), item->left_padding);
     sum = mix(mix(sum, item->requested), item->user_data);
     sum = mix(mix(sum, info.map_count), info.committed);
+    sum = mix(sum, info.backed);
     sum = mix(mix(sum, (uint64_t)info.object), info.native);
     g->objects += info.object != QUIRE_OBJECT_NONE;
     g->is_mapped |= info.map_count || info.host;

@@ -151,6 +151,10 @@ bool bench_write(bench *t, uint32_t index); /* and flushes if needed */
 bool bench_read(bench *t, uint32_t index);  /* and invalidates if needed */
 bool bench_name(bench *t, uint32_t index, const char *name);
 bool bench_look(bench *t); /* walk, JSON, SVG, statistics, owner: everything of quire/insight.h */
+/* Gives memory to every second chunk, from `first` on, of each lazy allocation, or takes it. All of
+   them are one list of ranges. `chunk`: bytes. */
+bool bench_back_chunks(bench *t, uint64_t chunk, uint32_t first);
+bool bench_unback_chunks(bench *t, uint64_t chunk, uint32_t first);
 bool bench_trim(bench *t);
 bool bench_keep(bench *t, uint64_t bytes); /* quire_memory_preallocate */
 
