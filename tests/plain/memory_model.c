@@ -10,17 +10,20 @@
  *
  * It knows which chunks of an elastic memory are in use. A request is refused only if these and the
  * request exceed the limit, or if no run of bytes without an owner has room for it. A trim leaves
- * nothing but chunks in use and its target.
+ * nothing but chunks in use and its target. Of a lazy allocation it knows the chunks that have
+ * memory, each of which has a pattern of its own.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "quire/elastic.h"
 #include "quire/host.h"
 #include "quire/quire.h"
 #include "src/core/state/memory.h"
 #include "tests/support/fake.h"
 #include "tests/support/plain.h"
 #include "tests/support/random.h"
+#include "tests/support/random_policy.h"
 #include "src/core/page/empty.h"
 
 enum {
@@ -29,7 +32,8 @@ enum {
     STEPS_A_WORLD = 4000,
     CHECK_EVERY = 64,
     MAX_SIZE = 40000,
-    MAX_CHUNKS = 2048
+    MAX_CHUNKS = 2048,
+    MAX_LENGTH = 16 /* of a lazy allocation, in chunks */
 };
 
 typedef struct model_page {
@@ -44,6 +48,8 @@ typedef struct model_allocation {
     uint32_t key; /* never reused: also the seed of its pattern */
     bool committed;
     int maps;
+    bool is_lazy;
+    uint32_t chunks[MAX_LENGTH]; /* keys of its chunks; 0: no memory */
 } model_allocation;
 
 typedef struct world {
@@ -83,8 +89,10 @@ static uint64_t total_steps, seed, limits_met, addresses_met;
 static void use_chunks(world *w, const model_allocation *a, bool take)
 {
     const uint64_t chunk = w->info.page_size, end = a->info.offset + a->info.size;
-    for (uint64_t i = (a->info.offset - a->info.left_padding) / chunk; i * chunk < end; i++)
-        w->users[i] += take ? 1 : UINT32_MAX;
+    const uint64_t first = (a->info.offset - a->info.left_padding) / chunk;
+    for (uint64_t i = first; i * chunk < end; i++)
+        if (!a->is_lazy || a->chunks[i - first])
+            w->users[i] += take ? 1 : UINT32_MAX;
 }
 
 static void own(world *w, const model_allocation *a, bool take)
@@ -131,8 +139,27 @@ static void write_pattern(world *w, const model_allocation *a)
     CHECK_OK(quire_write(w->memory, a->handle, 0, bytes, a->info.requested));
 }
 
+/* Verifies a random chunk of a lazy allocation. */
+static void check_chunk(const world *w, const model_allocation *a)
+{
+    static unsigned char expected[MAX_SIZE * 4], found[MAX_SIZE * 4];
+    const uint64_t chunk = w->info.page_size, i = random_below(&rng, a->info.size / chunk);
+    quire_result result = quire_read(w->memory, a->handle, i * chunk, found, chunk);
+    if (!a->chunks[i]) {
+        CHECK_FAILS(result, QUIRE_ERROR_WRONG_STATE);
+        return;
+    }
+    CHECK_OK(result);
+    fill_pattern(a->chunks[i], expected, chunk);
+    CHECK(!memcmp(found, expected, chunk));
+}
+
 static void check_pattern(world *w, const model_allocation *a)
 {
+    if (a->is_lazy) {
+        check_chunk(w, a);
+        return;
+    }
     static unsigned char expected[MAX_SIZE * 4], found[MAX_SIZE * 4];
     fill_pattern(a->key, expected, a->info.requested);
     uint64_t from = random_below(&rng, a->info.requested);
@@ -321,8 +348,13 @@ static bool may_promise(world *w, uint64_t bytes)
     quire_page_info page = elastic_page(w, &dedicated);
     if (w->limit && w->limit < bytes + w->info.page_size)
         CHECK_OK(quire_memory_set_limit(w->memory, w->limit = 0));
+    uint64_t taken = page.size; /* addresses; lazy allocations have more than memory */
+    for (int i = 0; i < w->count; i++)
+        for (uint64_t at = 0; w->live[i].is_lazy && at * w->info.page_size < w->live[i].info.size;
+             at++)
+            taken += w->live[i].chunks[at] ? 0 : w->info.page_size;
     return bytes <= stats.reserved_bytes ||
-           w->info.address_space - page.size >= bytes - stats.reserved_bytes + w->info.page_size;
+           w->info.address_space - taken >= bytes - stats.reserved_bytes + w->info.page_size;
 }
 
 /* ---- promises and trims -------------------------------------------------------------------- */
@@ -436,6 +468,70 @@ static void make_image(world *w)
     accept(w, image.allocation, true, 64);
 }
 
+static void make_lazy(world *w)
+{
+    quire_allocation handle;
+    const uint64_t size = w->info.page_size * (1 + random_below(&rng, MAX_LENGTH));
+    const quire_allocation_options options = {.size = size, .lazy = true};
+    quire_result result = quire_allocate(w->memory, &options, &handle);
+    if (result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY) { /* free chunks can lie between the holes */
+        CHECK_OK(quire_memory_trim(w->memory, 0, NULL));
+        w->promised = w->floor = 0;
+        w->refusals++;
+        result = quire_allocate(w->memory, &options, &handle);
+    }
+    if (!is_served(w, result, size))
+        return;
+    model_allocation *a = &w->live[w->count++];
+    *a = (model_allocation){
+        .handle = handle, .key = ++w->next_key, .committed = true, .is_lazy = true};
+    CHECK_OK(quire_allocation_get_info(w->memory, handle, &a->info));
+    own(w, a, true);
+}
+
+/* A refusal for the limit, which the chunks in use and the missing ones must exceed. */
+static void expect_limit(const world *w, quire_result result, uint64_t missing)
+{
+    uint64_t dedicated;
+    CHECK_FAILS(result, QUIRE_ERROR_OVER_BUDGET);
+    elastic_page(w, &dedicated);
+    uint64_t used = chunks_in_use(w) * w->info.page_size + dedicated;
+    used = used > w->floor ? used : w->floor;
+    CHECK(w->limit && used + missing > w->limit);
+    limits_met++;
+}
+
+/* Backs chunks, or takes their memory. */
+static void change_lazy(world *w, model_allocation *a, bool backs)
+{
+    static unsigned char bytes[MAX_SIZE * 4];
+    const uint64_t chunk = w->info.page_size, first = random_below(&rng, a->info.size / chunk);
+    const uint64_t end = first + 1 + random_below(&rng, a->info.size / chunk - first);
+    const quire_view range = {a->handle, first * chunk, (end - first) * chunk};
+    quire_result result = backs ? quire_back_range(w->memory, &range, 1)
+                                : quire_unback_range(w->memory, &range, 1, NULL);
+    uint64_t changed = 0;
+    for (uint64_t i = first; i < end; i++)
+        changed += !a->chunks[i] == backs ? chunk : 0;
+    if (backs && result) {
+        expect_limit(w, result, changed);
+        return;
+    }
+    CHECK_OK(result);
+    use_chunks(w, a, false);
+    for (uint64_t i = first; i < end; i++) {
+        if (backs && !a->chunks[i]) {
+            a->chunks[i] = ++w->next_key;
+            fill_pattern(a->chunks[i], bytes, chunk);
+            CHECK_OK(quire_write(w->memory, a->handle, i * chunk, bytes, chunk));
+        }
+        a->chunks[i] = backs ? a->chunks[i] : 0;
+    }
+    use_chunks(w, a, true);
+    w->live_bytes += backs ? changed : 0 - changed;
+    w->requested += backs ? changed : 0 - changed;
+}
+
 static void finish_reserved(world *w, model_allocation *a)
 {
     CHECK_FAILS(quire_free(w->memory, a->handle), QUIRE_ERROR_WRONG_STATE);
@@ -456,8 +552,9 @@ static void remove_at(world *w, int index)
     /* an elastic page never counts as empty */
     bool is_kept = w->is_elastic && w->pages[a->info.page].size == w->info.address_space;
     own(w, a, false);
-    w->live_bytes -= a->info.size + a->info.left_padding;
-    w->requested -= a->info.requested;
+    CHECK_OK(quire_allocation_get_info(w->memory, a->handle, &a->info)); /* of the bytes it has */
+    w->live_bytes -= a->info.backed + a->info.left_padding;
+    w->requested -= a->is_lazy ? a->info.backed : a->info.requested;
     if (a->committed) {
         check_pattern(w, a);
         if (w->finds && a->info.address && random_below(&rng, 2))
@@ -483,6 +580,8 @@ static void map(world *w, model_allocation *a)
     static unsigned char expected[MAX_SIZE * 4];
     CHECK_OK(quire_map(w->memory, a->handle, &pointer));
     a->maps++;
+    if (a->is_lazy) /* of which some bytes have memory */
+        return;
     fill_pattern(a->key, expected, a->info.requested);
     CHECK(!memcmp(pointer, expected, a->info.requested));
 }
@@ -493,6 +592,8 @@ static void touch(world *w, model_allocation *a)
         finish_reserved(w, a);
     else if (random_below(&rng, 3) == 0)
         map(w, a);
+    else if (a->is_lazy && random_below(&rng, 4))
+        change_lazy(w, a, random_below(&rng, 5) < 3);
     else
         check_pattern(w, a);
 }
@@ -509,8 +610,8 @@ static bool count_item(void *user, const quire_item *item)
     if (item->is_free)
         return true;
     c->live++;
-    c->bytes += item->size + item->left_padding;
-    c->requested += item->requested;
+    c->bytes += item->backed + item->left_padding;
+    c->requested += item->requested < item->backed ? item->requested : item->backed;
     return true;
 }
 
@@ -572,29 +673,6 @@ static void compare(world *w)
 
 /* ---- worlds ------------------------------------------------------------------------------- */
 
-static quire_page_policy random_policy(void)
-{
-    quire_page_policy policy = {
-        .page_size = UINT64_C(1024) << random_below(&rng, 8),
-        .growth_percent = random_below(&rng, 3) ? 0 : 100,
-        .max_page = UINT64_C(1) << 20,
-        .page_granularity = UINT64_C(1) << random_below(&rng, 15),
-        .dedicated_threshold = random_below(&rng, 3) ? 0 : 20000,
-    };
-    policy.growth = (quire_growth)random_below(&rng, policy.growth_percent ? 3 : 2);
-    if (policy.growth_percent && policy.growth != QUIRE_GROWTH_RESERVED)
-        policy.request_factor = (uint32_t)random_below(&rng, 4);
-    if (random_below(&rng, 3) == 0) {
-        policy.classes[0] = (quire_page_class){.max_request = 5000, .page_size = 8192};
-        policy.classes[1] = (quire_page_class){.max_request = 9000, .page_size = 65536};
-    }
-    if (random_below(&rng, 2))
-        policy.retained_empty_bytes = random_below(&rng, 3) ? random_size(&rng, 1 << 20) : 1;
-    if (random_below(&rng, 2))
-        policy.retention_nanoseconds = 1 + random_below(&rng, 2000);
-    return policy;
-}
-
 /* Few addresses and a small limit, so that both are met. */
 static void make_elastic(world *w, quire_memory_options *options)
 {
@@ -639,7 +717,7 @@ static void begin_world(world *w, bool is_fake, bool is_elastic)
         quire_host_options host = {.device = {.host_memory = &w->host_memory.callbacks}};
         CHECK_OK(quire_host_open(&host, &w->device));
     }
-    w->policy = random_policy();
+    w->policy = random_policy(&rng);
     quire_memory_options options = {
         .shards = 1 + (uint32_t)random_below(&rng, 2),
         .clock = {read_time, w},
@@ -685,7 +763,10 @@ static void step(world *w, uint64_t number)
     else if (what < 200 && w->count)
         touch(w, &w->live[random_below(&rng, (uint64_t)w->count)]);
     else if ((what < (filling ? 700u : 500u) || !w->count) && w->count < MAX_LIVE)
-        what % 4 == 0 ? make_buffer(w) : what % 7 == 0 ? make_image(w) : make_raw(w);
+        w->is_elastic &&what % 11 == 0 ? make_lazy(w)
+        : what % 4 == 0                ? make_buffer(w)
+        : what % 7 == 0                ? make_image(w)
+                                       : make_raw(w);
     else
         remove_at(w, (int)random_below(&rng, (uint64_t)w->count));
     if (number % CHECK_EVERY == 0)
