@@ -110,8 +110,9 @@ typedef struct quire_page_policy {
      * them; one that has ended a level or a model gives them back.
      *
      * The bytes are applied by a free that empties a page, the time by one in 16 frees, both by the
-     * creation of a page and by quire_memory_trim. No thread does it: a program that stops
-     * allocating and freeing calls quire_memory_trim.
+     * creation of a page and by quire_memory_trim. In an elastic memory one in 16 frees applies
+     * both to the free chunks. No thread does it: a program that stops allocating and freeing calls
+     * quire_memory_trim.
      *
      * The work of a single call is limited. A call that creates a page releases as many bytes as
      * its request needs and at most 32 further pages. A call that frees releases at most 32 pages

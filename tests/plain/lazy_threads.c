@@ -91,7 +91,8 @@ static range random_range(worker *w)
     if (random_below(r, 2)) {
         const uint32_t pairs = LENGTH / PAIR / THREADS;
         const uint32_t first = PAIR * (w->number + THREADS * (uint32_t)random_below(r, pairs));
-        return (range){&shared[random_below(r, SHARED)], first, 1 + random_below(r, PAIR)};
+        return (range){&shared[random_below(r, SHARED)], first,
+                       1 + (uint32_t)random_below(r, PAIR)};
     }
     const uint32_t first = (uint32_t)random_below(r, LENGTH);
     return (range){&w->own[random_below(r, OWN)], first,

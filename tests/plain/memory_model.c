@@ -474,7 +474,7 @@ static void make_lazy(world *w)
     const uint64_t size = w->info.page_size * (1 + random_below(&rng, MAX_LENGTH));
     const quire_allocation_options options = {.size = size, .lazy = true};
     quire_result result = quire_allocate(w->memory, &options, &handle);
-    if (result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY) { /* free chunks can lie between the holes */
+    if (result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY && w->floor) { /* promised chunks keep theirs */
         CHECK_OK(quire_memory_trim(w->memory, 0, NULL));
         w->promised = w->floor = 0;
         w->refusals++;
