@@ -224,8 +224,12 @@ quire_result qi_memory_wake(quire_memory *memory, const char *prefix, uint64_t *
         for (uint64_t k = 0; k < lazy_of(&s, i)->asleep.count; k++)
             s.bytes += lazy_of(&s, i)->asleep.runs[k].size;
     }
-    if (result && has_memory)
-        qi_ignore(change_all(&s, qi_lazy_unback)); /* the reason of the failure is what is told */
+    if (result && has_memory) {
+        qi_error error;
+        qi_error_save(&error);
+        qi_ignore(change_all(&s, qi_lazy_unback));
+        qi_error_restore(&error); /* the caller gets the first one */
+    }
     if (!result) {
         forget_all(&s);
         *bytes = s.bytes;

@@ -546,7 +546,8 @@ void qi_lazy_drop(quire_memory *memory, uint32_t slot)
 
 bool qi_lazy_is_idle(const quire_memory *memory, uint32_t slot)
 {
-    return has_no_other_use(memory, slot) && !qi_slot_map_count(&memory->slots, slot);
+    const uint64_t word = qi_atomic_load_acquire_u64(qi_slot_state(&memory->slots, slot));
+    return qi_word_uses(word) == 1 && !qi_word_maps(word);
 }
 
 uint64_t qi_lazy_count(quire_memory *memory)

@@ -36,8 +36,8 @@ QUIRE_MUST_USE quire_result qi_lazy_unback(quire_memory *memory, const quire_vie
 
 /*
  * Require the shard's lock. A hold is a use of a live lazy allocation by a call that changes its
- * chunks. Holding fails if the allocation is not live. Whether only such calls use it, and nobody
- * has it mapped.
+ * chunks. Holding fails if the allocation is not live. Idle: it has one use, the caller's hold, and
+ * nobody has it mapped.
  */
 bool qi_lazy_hold(quire_memory *memory, uint32_t slot);
 void qi_lazy_drop(quire_memory *memory, uint32_t slot);

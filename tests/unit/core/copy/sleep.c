@@ -9,6 +9,7 @@
 
 #include "quire/elastic.h"
 #include "quire/host.h"
+#include "src/core/page/lazy.h"
 #include "tests/support/elastic_page.h"
 
 enum { COUNT = 5, WHOLE = 6 };
@@ -178,6 +179,28 @@ CASE(what_is_mapped_or_in_use_refuses_all)
     CHECK_EQ(reserved(b), 12);
     CHECK_EQ(fall_asleep(b, NULL, false), 12);
     CHECK_EQ(wake(b, NULL), 12);
+}
+
+/* A call that changes chunks, as another sleep or wake does, has the allocation to itself. */
+CASE(what_another_call_changes_refuses_all)
+{
+    uint64_t bytes;
+    const uint32_t slot = qi_handle_slot(b->made[2].id);
+    qi_lock *lock = &b->memory->shards[0]->lock;
+    for (int round = 0; round < 2; round++) {
+        qi_lock_acquire(lock);
+        CHECK(qi_lazy_hold(b->memory, slot));
+        qi_lock_release(lock);
+        CHECK_FAILS(round ? qi_memory_wake(b->memory, NULL, &bytes)
+                          : qi_memory_sleep(b->memory, NULL, false, &bytes),
+                    QUIRE_ERROR_BUSY);
+        qi_lock_acquire(lock);
+        qi_lazy_drop(b->memory, slot);
+        qi_lock_release(lock);
+        CHECK_EQ(reserved(b), round ? 0 : 12);
+        CHECK_EQ(round ? wake(b, NULL) : fall_asleep(b, NULL, false), 12);
+    }
+    expect_contents(b, 2);
 }
 
 CASE(no_memory_at_wake_leaves_all_asleep)
