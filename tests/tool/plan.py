@@ -158,7 +158,7 @@ def case_plan_page_of_times():
 
 
 def case_plan_page_of_arenas():
-    """A page of the page is an arena that has bytes; aliases are told"""
+    """Each arena that has bytes is a page; the page says that there are aliases"""
     text = "id,lower,upper,size,alignment,arena,alias\na,0,9,600,,3,\nb,0,9,70,,1,\nc,2,5,50,,3,1\nd,5,9,60,,3,1\n"
     page = Plan(write("arenas.csv", text), "--capacity", "100,100,0")
     items = by_csv(here() / "course.csv")

@@ -112,7 +112,7 @@ quire_result qi_access_map(quire_memory *memory, quire_allocation allocation, ui
     quire_result result = begin_access(memory, allocation, offset, &size, &slot);
     if (result)
         return result;
-    result = qi_lazy_check_awake(memory, slot);
+    result = qi_lazy_check_if(memory, slot, offset, 0);
     if (!result)
         result = qi_page_map_begin_slot(memory, slot, &bytes);
     if (!result) {

@@ -128,7 +128,6 @@ static bool list_runs(sleepers *s, uint64_t i, bool discards)
     uint64_t bytes = 0;
     for (uint64_t k = 0; k < asleep->count; k++)
         bytes += asleep->runs[k].size;
-    s->bytes += bytes;
     if (discards || !bytes)
         return true;
     asleep->bytes = qi_host_allocate(&memory->host, bytes, 1);
@@ -171,8 +170,8 @@ static void forget_all(const sleepers *s)
 
 /* ---- chunks ------------------------------------------------------------------------------- */
 
-/* Applies a change of chunks to all runs, or to none. */
-static quire_result change_all(const sleepers *s,
+/* Applies a change of chunks to all runs, or to none. Sets the bytes of the runs. */
+static quire_result change_all(sleepers *s,
                                quire_result (*change)(quire_memory *, const quire_view *, uint64_t,
                                                       bool))
 {
@@ -183,9 +182,11 @@ static quire_result change_all(const sleepers *s,
     if (count && !ranges)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
                             "no host memory for a list of %u range%s", count);
+    s->bytes = 0;
     for (uint64_t i = 0; i < s->count; i++)
         for (uint64_t k = 0; k < lazy_of(s, i)->asleep.count; k++) {
             const qi_asleep_run *run = &lazy_of(s, i)->asleep.runs[k];
+            s->bytes += run->size;
             const uint64_t left = lazy_of(s, i)->requested - run->offset;
             ranges[next++] =
                 (quire_view){handle_of(s, i), run->offset, run->size < left ? run->size : left};
@@ -219,11 +220,8 @@ quire_result qi_memory_wake(quire_memory *memory, const char *prefix, uint64_t *
     if (!result)
         result = change_all(&s, qi_lazy_back);
     const bool has_memory = !result;
-    for (uint64_t i = 0; i < s.count && !result; i++) {
+    for (uint64_t i = 0; i < s.count && !result; i++)
         result = copy_runs(&s, i, false);
-        for (uint64_t k = 0; k < lazy_of(&s, i)->asleep.count; k++)
-            s.bytes += lazy_of(&s, i)->asleep.runs[k].size;
-    }
     if (result && has_memory) {
         qi_error error;
         qi_error_save(&error);

@@ -410,10 +410,7 @@ static void visit_kept(gaps *g, const quire_space_item *item)
 {
     const qi_page *page = g->page;
     const qi_slot *record = qi_memory_slot(page->shard->memory, (uint32_t)item->user);
-    const qi_window window = {.region = item->region,
-                              .node = qi_slot_lazy(record)->node,
-                              .offset = item->offset,
-                              .size = item->size};
+    const qi_window window = qi_lazy_window(qi_slot_lazy(record));
     qi_chunk_run run = {0};
     while (qi_space_next_piece(page->shard->space, &window, QI_PIECE_BACKED, &run)) {
         unback_gap(g, run.offset);

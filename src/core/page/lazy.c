@@ -16,12 +16,6 @@
 #include "src/core/slot/slot.h"
 #include "src/space/space.h"
 
-static qi_window window_of(const qi_lazy *lazy)
-{
-    return (qi_window){
-        .region = lazy->region, .node = lazy->node, .offset = lazy->offset, .size = lazy->size};
-}
-
 /* The record of an allocation in use. */
 static qi_slot *record_of(const quire_memory *memory, const quire_view *range)
 {
@@ -317,16 +311,17 @@ static void unpoison(const qi_page *page, const qi_window *part)
         qi_checked_page_used(page, run.offset, run.offset + run.size);
 }
 
-/* Chunks that were to lose their memory at a point keep it. */
-static quire_result keep_waiting(quire_space *space, const qi_window *window,
-                                 const qi_chunk_run *wanted)
+/* Finds the part of a range. Chunks of it that were to lose their memory at a point keep it. */
+static quire_result part_to_back(const change *c, const quire_view *range, qi_window *part)
 {
-    qi_window part;
-    quire_result result =
-        qi_space_part_of_window(space, window, wanted->offset, wanted->size, &part);
-    if (!result)
-        qi_space_mark_pieces(space, &part, QI_PIECE_WAITING, QI_PIECE_BACKED);
-    return result;
+    quire_space *space = c->shard->space;
+    const qi_window window = qi_lazy_window(qi_slot_lazy(record_of(c->memory, range)));
+    const qi_chunk_run wanted = chunks_of(c, range, false);
+    quire_result result = qi_space_part_of_window(space, &window, wanted.offset, wanted.size, part);
+    if (result || !bytes_of(space, part, QI_PIECE_WAITING))
+        return result;
+    qi_space_mark_pieces(space, part, QI_PIECE_WAITING, QI_PIECE_BACKED); /* the part is invalid */
+    return qi_space_part_of_window(space, &window, wanted.offset, wanted.size, part);
 }
 
 /* Chunks that are backed now are FRESH. On failure none has got memory. */
@@ -334,12 +329,8 @@ static quire_result back_range(const change *c, const quire_view *range, qi_page
 {
     quire_space *space = c->shard->space;
     qi_slot *record = record_of(c->memory, range);
-    const qi_window window = window_of(qi_slot_lazy(record));
-    const qi_chunk_run wanted = chunks_of(c, range, false);
     qi_window part;
-    quire_result result = keep_waiting(space, &window, &wanted);
-    if (!result)
-        result = qi_space_part_of_window(space, &window, wanted.offset, wanted.size, &part);
+    quire_result result = part_to_back(c, range, &part);
     const uint64_t missing = result ? 0 : bytes_of(space, &part, QI_PIECE_HOLE);
     if (!missing)
         return result;
@@ -360,21 +351,21 @@ static quire_result back_range(const change *c, const quire_view *range, qi_page
     return QUIRE_SUCCESS;
 }
 
-/* Takes back what the first ranges got. */
-static void undo_back(const change *c, uint64_t count)
+/* Takes the memory of one kind of chunks from the allocations of the first ranges. */
+static void take_memory(const change *c, uint64_t count, qi_piece piece)
 {
     for (uint64_t i = 0; i < count; i++) {
         qi_slot *record = record_of(c->memory, &c->ranges[i]);
-        const qi_window window = window_of(qi_slot_lazy(record));
-        count_less(c->shard, record, bytes_of(c->shard->space, &window, QI_PIECE_FRESH));
-        qi_backing_unback_pieces(c->page, &window, QI_PIECE_FRESH);
+        const qi_window window = qi_lazy_window(qi_slot_lazy(record));
+        count_less(c->shard, record, bytes_of(c->shard->space, &window, piece));
+        qi_backing_unback_pieces(c->page, &window, piece);
     }
 }
 
 static void mark_all(const change *c, uint64_t count, qi_piece from, qi_piece to)
 {
     for (uint64_t i = 0; i < count; i++) {
-        const qi_window window = window_of(qi_slot_lazy(record_of(c->memory, &c->ranges[i])));
+        const qi_window window = qi_lazy_window(qi_slot_lazy(record_of(c->memory, &c->ranges[i])));
         qi_space_mark_pieces(c->shard->space, &window, from, to);
     }
 }
@@ -394,7 +385,7 @@ quire_result qi_lazy_back(quire_memory *memory, const quire_view *ranges, uint64
         done += !result;
     }
     if (result)
-        undo_back(&c, done);
+        take_memory(&c, done, QI_PIECE_FRESH);
     else
         mark_all(&c, count, QI_PIECE_FRESH, QI_PIECE_BACKED);
     if (c.page->native.bytes != before) {
@@ -417,7 +408,7 @@ static bool has_no_other_use(const quire_memory *memory, uint32_t slot)
 /* Marks chunks as LEAVING, which no call uses any more. On failure nothing has changed. */
 static quire_result prepare_to_leave(const change *c, const quire_view *range)
 {
-    const qi_window window = window_of(qi_slot_lazy(record_of(c->memory, range)));
+    const qi_window window = qi_lazy_window(qi_slot_lazy(record_of(c->memory, range)));
     const qi_chunk_run leaving = chunks_of(c, range, true);
     qi_window part;
     if (!has_no_other_use(c->memory, qi_handle_slot(range->allocation.id)))
@@ -452,12 +443,7 @@ static quire_result prepare_all(const change *c)
 static void let_leave(const change *c, qi_page_events *events)
 {
     const uint64_t before = c->page->native.bytes;
-    for (uint64_t i = 0; i < c->count; i++) {
-        qi_slot *record = record_of(c->memory, &c->ranges[i]);
-        const qi_window window = window_of(qi_slot_lazy(record));
-        count_less(c->shard, record, bytes_of(c->shard->space, &window, QI_PIECE_LEAVING));
-        qi_backing_unback_pieces(c->page, &window, QI_PIECE_LEAVING);
-    }
+    take_memory(c, c->count, QI_PIECE_LEAVING);
     if (c->page->native.bytes != before)
         events->given = (qi_page_change){
             .size = c->page->native.bytes, .number = c->page->number, .resized = true};
@@ -489,7 +475,7 @@ quire_result qi_lazy_begin_wait(quire_memory *memory, const quire_view *ranges, 
         return result;
     result = prepare_all(&c);
     for (uint64_t i = 0; i < count && !result; i++) {
-        const qi_window window = window_of(qi_slot_lazy(record_of(memory, &ranges[i])));
+        const qi_window window = qi_lazy_window(qi_slot_lazy(record_of(memory, &ranges[i])));
         uint32_t *number = &c.page->last_point;
         *number += *number == UINT32_MAX ? 2 : 1; /* 0 is none */
         qi_space_mark_waiting(c.shard->space, &window, *number);
@@ -515,7 +501,7 @@ uint64_t qi_lazy_end_wait(quire_memory *memory, quire_allocation allocation, uin
     qi_error_restore(&error);
     if (!is_live)
         return 0;
-    const qi_window window = window_of(qi_slot_lazy(record_of(memory, &range)));
+    const qi_window window = qi_lazy_window(qi_slot_lazy(record_of(memory, &range)));
     const uint64_t before = c.page->native.bytes;
     qi_space_end_waiting(c.shard->space, &window, number);
     let_leave(&c, &events);
@@ -562,7 +548,7 @@ uint64_t qi_lazy_count(quire_memory *memory)
 
 uint64_t qi_lazy_runs(const quire_memory *memory, uint32_t slot, qi_asleep_run *runs, uint64_t room)
 {
-    const qi_window window = window_of(qi_slot_lazy(qi_memory_slot(memory, slot)));
+    const qi_window window = qi_lazy_window(qi_slot_lazy(qi_memory_slot(memory, slot)));
     qi_chunk_run run = {0};
     uint64_t count = 0;
     while (qi_space_next_piece(memory->shards[0]->space, &window, QI_PIECE_BACKED, &run)) {
@@ -571,18 +557,6 @@ uint64_t qi_lazy_runs(const quire_memory *memory, uint32_t slot, qi_asleep_run *
         count++;
     }
     return count;
-}
-
-quire_result qi_lazy_check_awake(quire_memory *memory, uint32_t slot)
-{
-    const qi_slot *record = qi_memory_slot(memory, slot);
-    if (!qi_slot_is_lazy(record))
-        return QUIRE_SUCCESS;
-    qi_lock_acquire(&memory->shards[0]->lock);
-    const bool is_asleep = qi_slot_lazy(record)->is_asleep;
-    qi_lock_release(&memory->shards[0]->lock);
-    return is_asleep ? refuse_asleep(memory, qi_slot_public_handle(&memory->slots, slot))
-                     : QUIRE_SUCCESS;
 }
 
 /* ---- in the child of a fork --------------------------------------------------------------- */
@@ -594,7 +568,7 @@ static bool settle(void *user, const quire_space_item *item)
         return true;
     quire_space *space = page->shard->space;
     qi_slot *record = qi_memory_slot(page->shard->memory, (uint32_t)item->user);
-    const qi_window window = window_of(qi_slot_lazy(record));
+    const qi_window window = qi_lazy_window(qi_slot_lazy(record));
     qi_slot_lazy(record)->changing = 0;
     qi_space_mark_pieces(space, &window, QI_PIECE_FRESH, QI_PIECE_HOLE);
     qi_space_mark_pieces(space, &window, QI_PIECE_LEAVING, QI_PIECE_HOLE);
@@ -611,34 +585,35 @@ void qi_lazy_settle(qi_page *page)
 
 /* ---- checks ------------------------------------------------------------------------------- */
 
+/* The end of the memory that the window has in a row from `begin` on, at most `end`. Pieces that
+   are alike do not touch, so that one piece has all of it. */
+static uint64_t end_of_memory(const quire_space *space, const qi_window *window, uint64_t begin,
+                              uint64_t end)
+{
+    qi_chunk_run run = {0};
+    while (qi_space_next_piece(space, window, QI_PIECE_BACKED, &run) && run.offset <= begin)
+        if (run.offset + run.size > begin)
+            return run.offset + run.size < end ? run.offset + run.size : end;
+    return begin;
+}
+
 quire_result qi_lazy_check(quire_memory *memory, uint32_t slot, uint64_t offset, uint64_t size)
 {
-    qi_shard *shard = memory->shards[0];
-    const qi_window window = window_of(qi_slot_lazy(qi_memory_slot(memory, slot)));
+    qi_lock *lock = &memory->shards[0]->lock;
+    const qi_lazy *lazy = qi_slot_lazy(qi_memory_slot(memory, slot));
+    const qi_window window = qi_lazy_window(lazy);
     const uint64_t begin = window.offset + offset, end = begin + size;
-    uint64_t missing = UINT64_MAX;
-    quire_result awake = qi_lazy_check_awake(memory, slot);
-    if (awake)
-        return awake;
-    static const qi_piece unusable[] = {QI_PIECE_HOLE, QI_PIECE_FRESH, QI_PIECE_LEAVING,
-                                        QI_PIECE_WAITING};
-    qi_lock_acquire(&shard->lock);
-    for (int i = 0; i < 4; i++) {
-        qi_chunk_run run = {0};
-        while (qi_space_next_piece(shard->space, &window, unusable[i], &run) && run.offset < end)
-            if (run.offset + run.size > begin) {
-                const uint64_t first = run.offset > begin ? run.offset : begin;
-                missing = first < missing ? first : missing;
-                break;
-            }
-    }
-    qi_lock_release(&shard->lock);
-    if (missing == UINT64_MAX)
-        return QUIRE_SUCCESS;
-    return qi_fail_naming(QUIRE_ERROR_WRONG_STATE,
-                          "offset %u of a lazy allocation in '%t' has no memory: quire_back_range "
-                          "gives it some",
-                          memory->name, missing - window.offset);
+    qi_lock_acquire(lock);
+    const bool is_asleep = lazy->is_asleep;
+    const uint64_t has = end_of_memory(memory->shards[0]->space, &window, begin, end);
+    qi_lock_release(lock);
+    if (is_asleep)
+        return refuse_asleep(memory, qi_slot_public_handle(&memory->slots, slot));
+    return has == end ? QUIRE_SUCCESS
+                      : qi_fail_naming(QUIRE_ERROR_WRONG_STATE,
+                                       "offset %u of a lazy allocation in '%t' has no memory: "
+                                       "quire_back_range gives it some",
+                                       memory->name, has - window.offset);
 }
 
 bool qi_lazy_agrees(const qi_page *page, uint32_t slot)
@@ -648,7 +623,7 @@ bool qi_lazy_agrees(const qi_page *page, uint32_t slot)
     const qi_lazy *lazy = qi_slot_lazy(record);
     if (!lazy || record->range.id || record->offset != lazy->offset + page->tally->skipped)
         return false;
-    const qi_window window = window_of(lazy);
+    const qi_window window = qi_lazy_window(lazy);
     const uint64_t counted =
         bytes_of(space, &window, QI_PIECE_BACKED) + bytes_of(space, &window, QI_PIECE_WAITING);
     /* a change releases the lock between its marks and its counts */

@@ -51,9 +51,6 @@ uint64_t qi_lazy_count(quire_memory *memory);
 uint64_t qi_lazy_runs(const quire_memory *memory, uint32_t slot, qi_asleep_run *runs,
                       uint64_t room);
 
-/* Requires a use of the slot, and no lock. Fails with WRONG_STATE if it is asleep. */
-QUIRE_MUST_USE quire_result qi_lazy_check_awake(quire_memory *memory, uint32_t slot);
-
 /*
  * Require no lock. Begin: as qi_lazy_unback, but the chunks of range i wait for a point of a new
  * number, for which `enter` is called under the shard's lock, once all ranges are checked. End:
@@ -68,8 +65,8 @@ uint64_t qi_lazy_end_wait(quire_memory *memory, quire_allocation allocation, uin
    no memory. Takes no lock. */
 void qi_lazy_settle(qi_page *page);
 
-/* Requires no lock. Fails with WRONG_STATE if a byte of the range, in a lazy allocation that the
-   caller has in use, has no memory. */
+/* Requires no lock. Fails with WRONG_STATE if a lazy allocation, which the caller has in use, is
+   asleep, or a byte of the range, which may be empty, has no memory. */
 QUIRE_MUST_USE quire_result qi_lazy_check(quire_memory *memory, uint32_t slot, uint64_t offset,
                                           uint64_t size);
 
@@ -77,9 +74,8 @@ QUIRE_MUST_USE quire_result qi_lazy_check(quire_memory *memory, uint32_t slot, u
 static inline quire_result qi_lazy_check_if(quire_memory *memory, uint32_t slot, uint64_t offset,
                                             uint64_t size)
 {
-    return qi_slot_is_lazy(qi_memory_slot(memory, slot)) && size
-               ? qi_lazy_check(memory, slot, offset, size)
-               : QUIRE_SUCCESS;
+    return qi_slot_is_lazy(qi_memory_slot(memory, slot)) ? qi_lazy_check(memory, slot, offset, size)
+                                                         : QUIRE_SUCCESS;
 }
 
 /* Requires the shard's lock. Whether the window of a lazy slot and its record agree. */

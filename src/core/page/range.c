@@ -59,8 +59,7 @@ void qi_range_give_lazy(qi_shard *shard, const qi_slot *record)
 {
     qi_page *page = record->tally->page;
     qi_lazy *lazy = qi_slot_lazy(record);
-    const qi_window window = {
-        .region = lazy->region, .node = lazy->node, .offset = lazy->offset, .size = lazy->size};
+    const qi_window window = qi_lazy_window(lazy);
     uncover(page, &window);
     qi_space_close_window(shard->space, &window);
     qi_asleep_release(&shard->memory->host, &lazy->asleep);

@@ -137,6 +137,13 @@ QUIRE_MUST_USE QI_ALWAYS_INLINE quire_result qi_range_take(qi_shard *shard,
 QUIRE_MUST_USE quire_result qi_range_take_page(qi_page *page, const qi_range_request *request,
                                                uint32_t *slot);
 
+/* Returns the kept window of a lazy allocation. Its `unbacked` is 0. */
+static inline qi_window qi_lazy_window(const qi_lazy *lazy)
+{
+    return (qi_window){
+        .region = lazy->region, .node = lazy->node, .offset = lazy->offset, .size = lazy->size};
+}
+
 /* Gives the addresses of a lazy slot back: chunks with memory are free then. */
 void qi_range_give_lazy(qi_shard *shard, const qi_slot *record);
 

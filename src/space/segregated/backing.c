@@ -347,6 +347,18 @@ bool qi_segregated_find_window(const quire_space *space, uint64_t size, uint64_t
     return true;
 }
 
+/* A window of bytes of a hole alone, from `begin` granules on. */
+static qi_window window_in_hole(const qi_segregated *s, uint32_t hole, uint64_t begin,
+                                uint64_t size)
+{
+    const uint32_t region = qi_node_region(&s->nodes[hole]);
+    return (qi_window){.region = region,
+                       .node = hole,
+                       .offset = begin * s->space.granule - s->space.regions[region].start,
+                       .size = size,
+                       .unbacked = size};
+}
+
 bool qi_segregated_find_hole(const quire_space *space, uint64_t size, qi_window *window)
 {
     const qi_segregated *s = qi_segregated_of_const(space);
@@ -357,25 +369,28 @@ bool qi_segregated_find_hole(const quire_space *space, uint64_t size, qi_window 
     if (!largest)
         return false;
     const qi_node *node = &s->nodes[largest];
-    const qi_region *region = &space->regions[qi_node_region(node)];
     const uint64_t chunk = s->chunk * space->granule, bytes = node->size * space->granule;
     const uint64_t wanted = size > bytes - chunk ? bytes : (size - 1) / chunk * chunk + chunk;
-    *window = (qi_window){.region = qi_node_region(node),
-                          .node = largest,
-                          .offset = node->offset * space->granule - region->start,
-                          .size = wanted,
-                          .unbacked = wanted};
+    *window = window_in_hole(s, largest, node->offset, wanted);
     return true;
+}
+
+/* Inserts a node for what a node has from `at` on. Requires a spare number. The caller shortens the
+   lower one. */
+static uint32_t insert_rest(qi_segregated *s, uint32_t number, uint64_t at)
+{
+    uint32_t rest = qi_node_take(s);
+    qi_node_insert_after(s, number, rest);
+    s->nodes[rest].offset = (uint32_t)at;
+    s->nodes[rest].size = (uint32_t)(end_of(&s->nodes[number]) - at);
+    return rest;
 }
 
 /* Cuts a free range or a hole in two. Returns the upper node. Requires a spare number. */
 static uint32_t split(qi_segregated *s, uint32_t number, uint64_t at)
 {
-    uint32_t rest = qi_node_take(s);
+    uint32_t rest = insert_rest(s, number, at);
     qi_node *node = &s->nodes[number];
-    qi_node_insert_after(s, number, rest);
-    s->nodes[rest].offset = (uint32_t)at;
-    s->nodes[rest].size = (uint32_t)(end_of(node) - at);
     if (qi_node_is_free(s, number)) {
         qi_node_move(s, number, node->back, node->offset, (uint32_t)at - node->offset);
         qi_node_mark_free(s, rest);
@@ -516,13 +531,7 @@ bool qi_segregated_find_room(const quire_space *space, uint64_t size, uint64_t a
             least = i;
     if (!least)
         return false;
-    const qi_node *hole = &s->nodes[least];
-    const uint64_t begin = place_in_hole(s, hole, multiple) * space->granule;
-    *window = (qi_window){.region = qi_node_region(hole),
-                          .node = least,
-                          .offset = begin - space->regions[qi_node_region(hole)].start,
-                          .size = size,
-                          .unbacked = size};
+    *window = window_in_hole(s, least, place_in_hole(s, &s->nodes[least], multiple), size);
     return true;
 }
 
@@ -538,11 +547,8 @@ void qi_segregated_keep_window(quire_space *space, const qi_window *window, uint
 /* Cuts a piece in two. Returns the upper one. Requires a spare number. */
 static uint32_t split_piece(qi_segregated *s, uint32_t number, uint64_t at)
 {
-    uint32_t rest = qi_node_take(s);
+    uint32_t rest = insert_rest(s, number, at);
     qi_node *node = &s->nodes[number];
-    qi_node_insert_after(s, number, rest);
-    s->nodes[rest].offset = (uint32_t)at;
-    s->nodes[rest].size = (uint32_t)(end_of(node) - at);
     node->size = (uint32_t)at - node->offset;
     set_user(&s->nodes[rest], node->next, node->back);
     mark_piece(s, rest, piece_of(node));
