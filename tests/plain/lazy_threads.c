@@ -14,6 +14,7 @@
 #include "quire/elastic.h"
 #include "quire/host.h"
 #include "quire/quire.h"
+#include "tests/support/failing_back.h"
 #include "tests/support/fake.h"
 #include "tests/support/plain.h"
 #include "tests/support/random.h"
@@ -364,22 +365,6 @@ static void host_threads(void)
 }
 
 /* ---- calls that fail ------------------------------------------------------------------------ */
-
-static quire_result (*real_back)(void *, const quire_native_page *, const quire_span *, uint32_t);
-static atomic_uint_fast64_t backs;
-static atomic_uint_fast64_t failed_backs;
-
-static quire_result failing_back(void *state, const quire_native_page *page,
-                                 const quire_span *spans, uint32_t count)
-{
-    const uint64_t number = atomic_fetch_add(&backs, 1);
-    if (number % 16 != 15)
-        return real_back(state, page, spans, count);
-    atomic_fetch_add(&failed_backs, 1);
-    return quire_backend_fail(number % 32 == 31 ? QUIRE_ERROR_BACKEND_FAILURE
-                                                : QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                              -9, "a call that fails");
-}
 
 static void threads_with_failures(void)
 {
