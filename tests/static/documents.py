@@ -140,6 +140,16 @@ def check_links(tap, root):
     tap.case("links in the documents lead somewhere", problems)
 
 
+def check_version(tap, root):
+    header = (root / "include/quire/base.h").read_text()
+    version = ".".join(re.search(rf"#define QUIRE_VERSION_{part} (\d+)", header)[1] for part in ("MAJOR", "MINOR"))
+    for page, pattern in (("docs/install.md", r"find_package\(quire (\d+\.\d+)"),
+                          ("docs/faq.md", r"The version is (\d+\.\d+)")):
+        found = re.findall(pattern, (root / page).read_text())
+        tap.case(f"{page} names the version of the header",
+                 [] if found and set(found) == {version} else [f"{found} instead of {version}"])
+
+
 def check_readme(tap, root):
     lines = len((root / "README.md").read_text().splitlines())
     tap.case("README.md has at most 150 lines", [] if lines <= 150 else [f"{lines} lines"])
@@ -154,6 +164,7 @@ def main():
     check_errors(tap, root)
     check_names(tap, root)
     check_links(tap, root)
+    check_version(tap, root)
     check_readme(tap, root)
     tap.end()
 
