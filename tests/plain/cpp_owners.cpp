@@ -354,6 +354,7 @@ static void test_lazy()
     quire::memory memory = quire::memory::create(device, quire::memory_options()
                                                              .with_intent(QUIRE_INTENT_HOST_WRITE)
                                                              .with_elastic()
+                                                             .with_address_space(64 * chunk)
                                                              .with_page_size(chunk)
                                                              .with_limit(8 * chunk))
                                .value();

@@ -55,6 +55,13 @@ struct memory_options : quire_memory_options {
         return *this;
     }
 
+    /* bytes of addresses of an elastic memory; 0: four times the heap */
+    memory_options &with_address_space(std::uint64_t bytes) noexcept
+    {
+        address_space = bytes;
+        return *this;
+    }
+
     memory_options &with_find_by_address(bool on = true) noexcept
     {
         find_by_address = on;
