@@ -43,7 +43,8 @@ typedef enum qi_piece {
     /* of a kept window: */
     QI_PIECE_FRESH,   /* backed by a call that has not ended */
     QI_PIECE_LEAVING, /* about to lose its memory */
-    QI_PIECE_WAITING  /* backed until a point passes, whose number it has */
+    QI_PIECE_WAITING, /* backed until a point passes, whose number it has */
+    QI_PIECE_ASLEEP   /* a hole that gets its memory back when its owner wakes */
 } qi_piece;
 
 /* A run of free ranges and holes, of which one request takes a part. */
@@ -53,6 +54,29 @@ typedef struct qi_window {
     uint64_t offset, size; /* bytes in the region; an edge that lies in a hole is that of a chunk */
     uint64_t unbacked;     /* bytes of it that are holes: whole chunks */
 } qi_window;
+
+/*
+ * Chunks that sleep: they hold live ranges and have no memory. What is free in them serves no
+ * request until they wake. `range` is a live range, and the chunk at `offset` of its region is one
+ * that it touches. A space with slabs has no such chunks.
+ */
+typedef struct qi_fit_asleep {
+    /* Puts node numbers aside for the free of one range, and gives them back. Each range that
+       touches a chunk that sleeps has some. Fails as reserve_window. */
+    quire_result (*set_aside)(quire_space *space);
+    void (*take_aside)(quire_space *space);
+    /* A chunk falls asleep if the user values of all its ranges satisfy the test, and it does not
+       sleep already. Fails as reserve_window. */
+    quire_result (*sleep_chunk)(quire_space *space, quire_range range, uint64_t offset,
+                                bool (*test)(const void *user, uint64_t value), const void *user,
+                                bool *falls_asleep);
+    bool (*chunk_sleeps)(const quire_space *space, quire_range range, uint64_t offset);
+    /* What is free in a chunk that sleeps serves requests again. */
+    void (*wake_chunk)(quire_space *space, quire_range range, uint64_t offset);
+    /* Frees a range for which numbers were put aside. A chunk that sleeps becomes a hole with its
+       last range. */
+    void (*free_asleep)(quire_space *space, quire_range range);
+} qi_fit_asleep;
 
 /*
  * Regions with holes: stretches without memory, in whole chunks. A hole is neither live nor free. A
@@ -100,6 +124,7 @@ typedef struct qi_fit_backing {
        ranges that were examined has a whole chunk: a few, or with `all` every one. Fails as
        reserve_window. */
     quire_result (*take_chunks)(quire_space *space, uint64_t max, bool all, qi_chunk_run *taken);
+    const qi_fit_asleep *asleep;
 } qi_fit_backing;
 
 struct qi_fit {

@@ -300,6 +300,45 @@ quire_result qi_space_take_chunks(quire_space *space, uint64_t max, bool all, qi
     return space->fit->backing->take_chunks(space, max, all, taken);
 }
 
+/* ---- chunks that sleep ------------------------------------------------------------------- */
+
+quire_result qi_space_set_aside(quire_space *space)
+{
+    return space->fit->backing->asleep->set_aside(space);
+}
+
+void qi_space_take_aside(quire_space *space)
+{
+    space->fit->backing->asleep->take_aside(space);
+}
+
+quire_result qi_space_sleep_chunk(quire_space *space, quire_range range, uint64_t offset,
+                                  bool (*test)(const void *user, uint64_t value), const void *user,
+                                  bool *falls_asleep)
+{
+    qi_space_flush_deferred(space);
+    return space->fit->backing->asleep->sleep_chunk(space, range, offset, test, user, falls_asleep);
+}
+
+bool qi_space_chunk_sleeps(const quire_space *space, quire_range range, uint64_t offset)
+{
+    return space->fit->backing->asleep->chunk_sleeps(space, range, offset);
+}
+
+void qi_space_wake_chunk(quire_space *space, quire_range range, uint64_t offset)
+{
+    qi_space_flush_deferred(space);
+    space->fit->backing->asleep->wake_chunk(space, range, offset);
+    qi_space_forget_refusals(space);
+}
+
+void qi_space_free_asleep(quire_space *space, quire_range range)
+{
+    qi_space_flush_deferred(space);
+    space->fit->backing->asleep->free_asleep(space, range);
+    qi_space_forget_refusals(space);
+}
+
 /* ---- the line ----------------------------------------------------------------------------- */
 
 uint64_t qi_space_line_left(const quire_space *space)

@@ -66,6 +66,7 @@ struct quire_space {
     uint64_t region_bytes; /* without hole_bytes */
     uint64_t hole_bytes;   /* of regions: holes, and windows that are reserved */
     uint64_t hole_nodes;   /* the fit's nodes for these */
+    uint64_t asleep_bytes; /* of live ranges, in chunks that sleep: they have no memory */
     uint64_t live_bytes;
     uint64_t padding_bytes;
     uint64_t live_count;
@@ -159,6 +160,17 @@ void qi_space_open_window(quire_space *space, const qi_window *window);
 void qi_space_close_window(quire_space *space, const qi_window *window);
 QUIRE_MUST_USE quire_result qi_space_take_chunks(quire_space *space, uint64_t max, bool all,
                                                  qi_chunk_run *taken);
+
+/* The functions of qi_fit_asleep, likewise. */
+QUIRE_MUST_USE quire_result qi_space_set_aside(quire_space *space);
+void qi_space_take_aside(quire_space *space);
+QUIRE_MUST_USE quire_result qi_space_sleep_chunk(quire_space *space, quire_range range,
+                                                 uint64_t offset,
+                                                 bool (*test)(const void *user, uint64_t value),
+                                                 const void *user, bool *falls_asleep);
+bool qi_space_chunk_sleeps(const quire_space *space, quire_range range, uint64_t offset);
+void qi_space_wake_chunk(quire_space *space, quire_range range, uint64_t offset);
+void qi_space_free_asleep(quire_space *space, quire_range range);
 
 /* ---- ranges -------------------------------------------------------------------------------- */
 

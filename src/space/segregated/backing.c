@@ -14,127 +14,20 @@
  * either, however its pieces lie.
  */
 #include "src/base/bits.h"
-#include "src/space/segregated/lists.h"
+#include "src/space/segregated/holes.h"
 #include "src/space/segregated/slabs.h"
 
 /* Free ranges that a search for chunks examines; or more, with `all`, until one has a chunk. */
 enum { MAX_EXAMINED = 64 };
 
-/* ---- marks and the list ------------------------------------------------------------------- */
-
-static void set_mark(qi_segregated *s, uint32_t node, uint32_t mark)
-{
-    s->is_hole[node / 64] |= UINT64_C(1) << node % 64;
-    s->nodes[node].owner = qi_node_region(&s->nodes[node]) | mark;
-}
-
-static void clear_mark(qi_segregated *s, uint32_t node)
-{
-    s->is_hole[node / 64] &= ~(UINT64_C(1) << node % 64);
-    s->nodes[node].owner = qi_node_region(&s->nodes[node]);
-}
-
-/* A hole that no window has reserved. */
-static bool is_open_hole(const qi_segregated *s, uint32_t node)
-{
-    return qi_node_is_hole(s, node) && !(s->nodes[node].owner & QI_RESERVED_MARK);
-}
-
-static qi_piece piece_of(const qi_node *node)
-{
-    return (qi_piece)((node->owner & QI_PIECE_MASK) >> QI_PIECE_SHIFT);
-}
-
-/* A node and its bytes leave the backed part of the regions, and come back. */
-static void count_out(qi_segregated *s, uint32_t number)
-{
-    uint64_t bytes = s->nodes[number].size * s->space.granule;
-    s->space.hole_nodes++;
-    s->space.region_bytes -= bytes;
-    s->space.hole_bytes += bytes;
-}
-
-static void count_in(qi_segregated *s, uint32_t number)
-{
-    uint64_t bytes = s->nodes[number].size * s->space.granule;
-    s->space.hole_nodes--;
-    s->space.region_bytes += bytes;
-    s->space.hole_bytes -= bytes;
-}
-
-static void list_hole(qi_segregated *s, uint32_t number)
-{
-    qi_node *node = &s->nodes[number];
-    node->next = s->first_hole;
-    node->back = 0;
-    s->nodes[s->first_hole].back = number; /* node 0 is scratch */
-    s->first_hole = number;
-}
-
-static void unlist_hole(qi_segregated *s, uint32_t number)
-{
-    const qi_node *node = &s->nodes[number];
-    s->nodes[node->next].back = node->back;
-    if (node->back)
-        s->nodes[node->back].next = node->next;
-    else
-        s->first_hole = node->next;
-}
-
-/* Makes a node that is neither live nor free a hole, and merges it with the holes beside it. Its
-   bytes are counted out already. */
-static void make_hole(qi_segregated *s, uint32_t number)
-{
-    uint32_t before = s->nodes[number].before, after = s->nodes[number].after;
-    if (is_open_hole(s, after)) {
-        unlist_hole(s, after);
-        clear_mark(s, after);
-        s->nodes[number].size += s->nodes[after].size;
-        qi_node_leave_ring(s, after);
-        qi_node_give(s, after);
-        s->space.hole_nodes--;
-    }
-    if (is_open_hole(s, before)) {
-        s->nodes[before].size += s->nodes[number].size;
-        clear_mark(s, number);
-        qi_node_leave_ring(s, number);
-        qi_node_give(s, number);
-        s->space.hole_nodes--;
-        return;
-    }
-    set_mark(s, number, 0);
-    list_hole(s, number);
-}
-
 /* ---- chunks ------------------------------------------------------------------------------- */
-
-/* The region's chunks begin at its start. */
-static uint64_t chunk_down(const qi_segregated *s, uint32_t origin, uint64_t at)
-{
-    return at - (at - origin) % s->chunk;
-}
-
-static uint64_t chunk_up(const qi_segregated *s, uint32_t origin, uint64_t at)
-{
-    return chunk_down(s, origin, at + s->chunk - 1);
-}
-
-static uint32_t origin_of(const qi_segregated *s, const qi_node *node)
-{
-    return s->nodes[s->space.regions[qi_node_region(node)].node].offset;
-}
-
-static uint64_t end_of(const qi_node *node)
-{
-    return (uint64_t)node->offset + node->size;
-}
 
 /* The whole chunks in a free range, of which a search takes those at the upper end. */
 static uint64_t whole_chunks(const qi_segregated *s, const qi_node *node, uint64_t *end)
 {
-    uint32_t origin = origin_of(s, node);
-    uint64_t begin = chunk_up(s, origin, node->offset);
-    *end = chunk_down(s, origin, end_of(node));
+    uint32_t origin = qi_node_origin(s, node);
+    uint64_t begin = qi_chunk_up(s, origin, node->offset);
+    *end = qi_chunk_down(s, origin, qi_node_end(node));
     return *end > begin ? (*end - begin) / s->chunk : 0;
 }
 
@@ -204,8 +97,8 @@ quire_result qi_segregated_take_chunks(quire_space *space, uint64_t max, bool al
     taken->region = qi_node_region(&s->nodes[node]);
     taken->offset = start * space->granule - space->regions[taken->region].start;
     taken->size = size * space->granule;
-    count_out(s, node);
-    make_hole(s, node);
+    qi_hole_count_out(s, node);
+    qi_hole_make(s, node);
     return QUIRE_SUCCESS;
 }
 
@@ -219,17 +112,9 @@ quire_result qi_segregated_hollow(quire_space *space, uint32_t region, uint64_t 
     s->chunk = (uint32_t)(chunk >> s->granule_shift);
     qi_node_unlink(s, &s->nodes[only], s->nodes[only].back);
     qi_node_mark_taken(s, only);
-    count_out(s, only);
-    make_hole(s, only);
+    qi_hole_count_out(s, only);
+    qi_hole_make(s, only);
     return QUIRE_SUCCESS;
-}
-
-/* Makes a hole that is in no list, or a piece of a window, free. */
-static void release(qi_segregated *s, uint32_t number)
-{
-    count_in(s, number);
-    clear_mark(s, number);
-    qi_node_free(s, number);
 }
 
 void qi_segregated_fill(qi_segregated *s, uint32_t region)
@@ -237,10 +122,10 @@ void qi_segregated_fill(qi_segregated *s, uint32_t region)
     uint32_t own = s->space.regions[region].node;
     for (uint32_t i = s->nodes[own].after, after; i != own; i = after) {
         after = s->nodes[i].after;
-        if (!is_open_hole(s, i))
+        if (!qi_node_is_open_hole(s, i))
             continue;
-        unlist_hole(s, i);
-        release(s, i);
+        qi_hole_unlist(s, i);
+        qi_hole_release(s, i);
     }
 }
 
@@ -248,7 +133,7 @@ void qi_segregated_fill(qi_segregated *s, uint32_t region)
 
 static bool has_no_user(const qi_segregated *s, uint32_t node)
 {
-    return qi_node_is_free(s, node) || is_open_hole(s, node);
+    return qi_node_is_free(s, node) || qi_node_is_open_hole(s, node);
 }
 
 /*
@@ -258,18 +143,18 @@ static bool has_no_user(const qi_segregated *s, uint32_t node)
 static bool weigh(const qi_segregated *s, uint32_t node, uint64_t *begin, uint64_t *end,
                   uint64_t *unbacked)
 {
-    uint32_t origin = origin_of(s, &s->nodes[node]);
+    uint32_t origin = qi_node_origin(s, &s->nodes[node]);
     uint64_t at = *begin;
     *unbacked = 0;
-    if (is_open_hole(s, node))
-        at = *begin = chunk_down(s, origin, *begin);
+    if (qi_node_is_open_hole(s, node))
+        at = *begin = qi_chunk_down(s, origin, *begin);
     for (; at < *end; node = s->nodes[node].after) {
-        uint64_t next = end_of(&s->nodes[node]);
+        uint64_t next = qi_node_end(&s->nodes[node]);
         if (!has_no_user(s, node))
             return false;
-        if (is_open_hole(s, node)) {
+        if (qi_node_is_open_hole(s, node)) {
             if (*end < next)
-                *end = next = chunk_up(s, origin, *end);
+                *end = next = qi_chunk_up(s, origin, *end);
             *unbacked += next - at;
         }
         at = next;
@@ -295,7 +180,7 @@ static void consider_up(const qi_segregated *s, uint32_t from, uint64_t begin, u
                         uint64_t run, candidate *best)
 {
     candidate c = {.begin = begin, .end = begin + size, .run = run};
-    while (has_no_user(s, from) && end_of(&s->nodes[from]) <= begin)
+    while (has_no_user(s, from) && qi_node_end(&s->nodes[from]) <= begin)
         from = s->nodes[from].after;
     if (!has_no_user(s, from) || !weigh(s, from, &c.begin, &c.end, &c.unbacked))
         return;
@@ -322,7 +207,7 @@ static void consider_hole(const qi_segregated *s, uint32_t hole, uint64_t size, 
     uint32_t low = qi_node_is_free(s, node->before) ? node->before : hole;
     uint32_t high = qi_node_is_free(s, node->after) ? node->after : hole;
     uint64_t begin = (s->nodes[low].offset + align_mask) & ~align_mask;
-    uint64_t end = end_of(&s->nodes[high]), run = end - s->nodes[low].offset;
+    uint64_t end = qi_node_end(&s->nodes[high]), run = end - s->nodes[low].offset;
     consider_up(s, low, begin, size, run, best);
     if (size <= end)
         consider_down(s, high, (end - size) & ~align_mask, size, run, best);
@@ -375,63 +260,6 @@ bool qi_segregated_find_hole(const quire_space *space, uint64_t size, qi_window 
     return true;
 }
 
-/* Inserts a node for what a node has from `at` on. Requires a spare number. The caller shortens the
-   lower one. */
-static uint32_t insert_rest(qi_segregated *s, uint32_t number, uint64_t at)
-{
-    uint32_t rest = qi_node_take(s);
-    qi_node_insert_after(s, number, rest);
-    s->nodes[rest].offset = (uint32_t)at;
-    s->nodes[rest].size = (uint32_t)(end_of(&s->nodes[number]) - at);
-    return rest;
-}
-
-/* Cuts a free range or a hole in two. Returns the upper node. Requires a spare number. */
-static uint32_t split(qi_segregated *s, uint32_t number, uint64_t at)
-{
-    uint32_t rest = insert_rest(s, number, at);
-    qi_node *node = &s->nodes[number];
-    if (qi_node_is_free(s, number)) {
-        qi_node_move(s, number, node->back, node->offset, (uint32_t)at - node->offset);
-        qi_node_mark_free(s, rest);
-        qi_node_link(s, rest);
-        return rest;
-    }
-    node->size = (uint32_t)at - node->offset;
-    set_mark(s, rest, 0);
-    list_hole(s, rest);
-    s->space.hole_nodes++;
-    return rest;
-}
-
-static void mark_piece(qi_segregated *s, uint32_t number, qi_piece piece)
-{
-    set_mark(s, number, QI_RESERVED_MARK | (uint32_t)piece << QI_PIECE_SHIFT);
-}
-
-/* A live node has its user value where other nodes have links. A piece has there the user value of
-   its kept window, plus 1, or 0, and the number of the point that it waits for, or 0. */
-static void set_user(qi_node *node, uint32_t user, uint32_t point)
-{
-    node->next = user;
-    node->back = point;
-}
-
-static void reserve(qi_segregated *s, uint32_t number)
-{
-    qi_node *node = &s->nodes[number];
-    if (qi_node_is_free(s, number)) {
-        qi_node_unlink(s, node, node->back);
-        qi_node_mark_taken(s, number);
-        mark_piece(s, number, QI_PIECE_BACKED);
-        count_out(s, number);
-    } else {
-        unlist_hole(s, number);
-        mark_piece(s, number, QI_PIECE_HOLE);
-    }
-    set_user(node, 0, 0);
-}
-
 quire_result qi_segregated_reserve_window(quire_space *space, qi_window *window)
 {
     qi_segregated *s = qi_segregated_of(space);
@@ -442,12 +270,12 @@ quire_result qi_segregated_reserve_window(quire_space *space, qi_window *window)
     if (result)
         return result;
     if (s->nodes[window->node].offset < begin)
-        window->node = split(s, window->node, begin);
+        window->node = qi_node_split(s, window->node, begin);
     for (uint32_t i = window->node; s->nodes[i].offset < end && s->nodes[i].size;
          i = s->nodes[i].after) {
-        if (end_of(&s->nodes[i]) > end)
-            split(s, i, end);
-        reserve(s, i);
+        if (qi_node_end(&s->nodes[i]) > end)
+            qi_node_split(s, i, end);
+        qi_piece_reserve(s, i);
     }
     return QUIRE_SUCCESS;
 }
@@ -466,12 +294,12 @@ static void end_window(qi_segregated *s, const qi_window *window, bool is_backed
     for (uint32_t i = window->node, after; qi_node_is_reserved(s, i) && s->nodes[i].offset < end;
          i = after) {
         after = s->nodes[i].after;
-        if (is_backed || piece_of(&s->nodes[i]) != QI_PIECE_HOLE) {
-            release(s, i);
+        if (is_backed || qi_piece_of(&s->nodes[i]) != QI_PIECE_HOLE) {
+            qi_hole_release(s, i);
             continue;
         }
-        clear_mark(s, i);
-        make_hole(s, i);
+        qi_hole_clear_mark(s, i);
+        qi_hole_make(s, i);
     }
 }
 
@@ -495,7 +323,7 @@ bool qi_segregated_next_piece(const quire_space *space, const qi_window *window,
     for (uint32_t i = window->node; qi_node_is_reserved(s, i) && s->nodes[i].offset < end;
          i = s->nodes[i].after) {
         const qi_node *node = &s->nodes[i];
-        if (node->offset < from || piece_of(node) != piece)
+        if (node->offset < from || qi_piece_of(node) != piece)
             continue;
         *run = (qi_chunk_run){.region = window->region,
                               .offset = node->offset * space->granule - start,
@@ -513,8 +341,8 @@ static uint64_t place_in_hole(const qi_segregated *s, const qi_node *hole, uint6
 {
     uint64_t begin = hole->offset;
     for (uint64_t steps = alignment / s->chunk; begin % alignment; steps--, begin += s->chunk)
-        if (!steps || begin >= end_of(hole))
-            return end_of(hole);
+        if (!steps || begin >= qi_node_end(hole))
+            return qi_node_end(hole);
     return begin;
 }
 
@@ -526,7 +354,7 @@ bool qi_segregated_find_room(const quire_space *space, uint64_t size, uint64_t a
     const uint64_t multiple = ((alignment - 1) >> s->granule_shift) + 1;
     uint32_t least = 0;
     for (uint32_t i = s->first_hole; i; i = s->nodes[i].next)
-        if (place_in_hole(s, &s->nodes[i], multiple) + granules <= end_of(&s->nodes[i]) &&
+        if (place_in_hole(s, &s->nodes[i], multiple) + granules <= qi_node_end(&s->nodes[i]) &&
             (!least || s->nodes[i].size < s->nodes[least].size))
             least = i;
     if (!least)
@@ -541,17 +369,17 @@ void qi_segregated_keep_window(quire_space *space, const qi_window *window, uint
     uint64_t end = window_end(s, window);
     for (uint32_t i = window->node; qi_node_is_reserved(s, i) && s->nodes[i].offset < end;
          i = s->nodes[i].after)
-        set_user(&s->nodes[i], user + 1, 0);
+        qi_piece_set_user(&s->nodes[i], user + 1, 0);
 }
 
 /* Cuts a piece in two. Returns the upper one. Requires a spare number. */
 static uint32_t split_piece(qi_segregated *s, uint32_t number, uint64_t at)
 {
-    uint32_t rest = insert_rest(s, number, at);
+    uint32_t rest = qi_node_insert_rest(s, number, at);
     qi_node *node = &s->nodes[number];
     node->size = (uint32_t)at - node->offset;
-    set_user(&s->nodes[rest], node->next, node->back);
-    mark_piece(s, rest, piece_of(node));
+    qi_piece_set_user(&s->nodes[rest], node->next, node->back);
+    qi_piece_mark(s, rest, qi_piece_of(node));
     s->space.hole_nodes++;
     return rest;
 }
@@ -567,14 +395,14 @@ quire_result qi_segregated_part_of_window(quire_space *space, const qi_window *w
     if (result)
         return result;
     uint32_t first = window->node;
-    while (end_of(&s->nodes[first]) <= begin)
+    while (qi_node_end(&s->nodes[first]) <= begin)
         first = s->nodes[first].after;
     if (s->nodes[first].offset < begin)
         first = split_piece(s, first, begin);
     uint32_t last = first;
-    while (end_of(&s->nodes[last]) < end)
+    while (qi_node_end(&s->nodes[last]) < end)
         last = s->nodes[last].after;
-    if (end_of(&s->nodes[last]) > end)
+    if (qi_node_end(&s->nodes[last]) > end)
         split_piece(s, last, end);
     *part = (qi_window){.region = window->region, .node = first, .offset = offset, .size = size};
     return QUIRE_SUCCESS;
@@ -593,7 +421,7 @@ static void merge_with_next(qi_segregated *s, uint32_t number)
 {
     uint32_t after = s->nodes[number].after;
     s->nodes[number].size += s->nodes[after].size;
-    clear_mark(s, after);
+    qi_hole_clear_mark(s, after);
     qi_node_leave_ring(s, after);
     qi_node_give(s, after);
     s->space.hole_nodes--;
@@ -621,10 +449,10 @@ static void change_pieces(qi_segregated *s, const qi_window *part, qi_piece from
     for (uint32_t i = part->node; qi_node_is_reserved(s, i) && s->nodes[i].offset < end;
          i = s->nodes[i].after) {
         qi_node *node = &s->nodes[i];
-        if (piece_of(node) != from || (from_point && node->back != from_point))
+        if (qi_piece_of(node) != from || (from_point && node->back != from_point))
             continue;
-        mark_piece(s, i, to);
-        set_user(node, node->next, to_point);
+        qi_piece_mark(s, i, to);
+        qi_piece_set_user(node, node->next, to_point);
     }
     merge_pieces(s, part);
 }

@@ -12,6 +12,7 @@
 typedef struct count {
     uint64_t live, free, live_granules, free_granules;
     uint64_t holes, hole_granules, listed_holes; /* pieces of windows are holes, and not listed */
+    uint64_t asleep_granules;                    /* of live ranges, in chunks that sleep */
     uint64_t free_slots;                         /* of slabs */
     uint64_t last_end; /* granules: end of the live range below; 0 at the start of a region */
     bool last_optimal;
@@ -48,6 +49,38 @@ static bool kind_is_sound(const qi_segregated *s, const qi_node *node, count *se
     return !shares || !differs;
 }
 
+/* The granules of a node in chunks that sleep. */
+static uint64_t asleep_granules(const qi_segregated *s, uint32_t region, const qi_node *node)
+{
+    const uint32_t origin = s->nodes[s->space.regions[region].node].offset;
+    const uint64_t end = (uint64_t)node->offset + node->size;
+    uint64_t granules = 0;
+    for (uint64_t at = node->offset, next; s->asleep_words && at < end; at = next) {
+        const uint64_t chunk = (at - origin) / s->chunk;
+        next = origin + (chunk + 1) * s->chunk;
+        if (next > end)
+            next = end;
+        if (qi_chunk_sleeps(s, origin / s->chunk + (uint32_t)chunk))
+            granules += next - at;
+    }
+    return granules;
+}
+
+/* Whether only live ranges and fillers touch chunks that sleep. */
+static bool sleep_is_sound(const qi_segregated *s, uint32_t region, uint32_t number, count *seen)
+{
+    const qi_node *node = &s->nodes[number];
+    const uint64_t granules = asleep_granules(s, region, node);
+    const bool is_piece = qi_node_is_reserved(s, number) &&
+                          (node->owner & QI_PIECE_MASK) >> QI_PIECE_SHIFT == QI_PIECE_ASLEEP;
+    if (is_piece && !node->next) /* a filler */
+        return granules == node->size && node->size < s->chunk;
+    if (!(node->generation & 1))
+        return !granules;
+    seen->asleep_granules += granules;
+    return true;
+}
+
 /* Verifies a hole, or a piece of a window, and adds it to the sums. The edges of a hole are those
    of chunks; holes do not touch. */
 static quire_result check_hole(const qi_segregated *s, uint32_t region, uint32_t number,
@@ -81,6 +114,8 @@ static quire_result check_ring_node(const qi_segregated *s, uint32_t region, uin
     if (node->before != before || !is_number(s, node->after) ||
         s->nodes[node->after].before != number)
         return qi_space_damaged("a neighbour does not point back", number);
+    if (!sleep_is_sound(s, region, number, seen))
+        return qi_space_damaged("a range that is not live is in a chunk that sleeps", number);
     if (node->size && qi_node_is_hole(s, number))
         return check_hole(s, region, number, seen);
     uint32_t fraction = is_free ? qi_node_fraction(node) : 0; /* check_list verifies it */
@@ -200,7 +235,7 @@ static uint64_t count_marked(const uint64_t *bits, uint32_t capacity)
 /* Verifies the list of holes, and the sums over all holes. */
 static quire_result check_holes(const qi_segregated *s, const count *seen)
 {
-    uint64_t listed = 0;
+    uint64_t listed = 0, holes = seen->holes;
     uint32_t back = 0;
     for (uint32_t i = s->first_hole; i && listed <= seen->listed_holes; i = s->nodes[i].next) {
         if (!is_number(s, i) || !qi_node_is_hole(s, i) || s->nodes[i].owner & QI_RESERVED_MARK ||
@@ -209,11 +244,18 @@ static quire_result check_holes(const qi_segregated *s, const count *seen)
         listed++;
         back = i;
     }
+    for (uint32_t i = s->first_aside; i && holes <= s->space.hole_nodes; i = s->nodes[i].next) {
+        if (!is_number(s, i) || !qi_node_is_hole(s, i) || s->nodes[i].size)
+            return qi_space_damaged("the chain of the numbers put aside is damaged", i);
+        holes++;
+    }
+    if (seen->asleep_granules << s->granule_shift != s->space.asleep_bytes)
+        return qi_space_damaged("the sum of what sleeps is wrong", 0);
     if (listed != seen->listed_holes)
         return qi_space_damaged("the list does not have every hole exactly once", s->first_hole);
-    if (seen->holes != s->space.hole_nodes ||
+    if (holes != s->space.hole_nodes ||
         seen->hole_granules << s->granule_shift != s->space.hole_bytes ||
-        (s->is_hole && seen->holes != count_marked(s->is_hole, s->hole_capacity)))
+        (s->is_hole && holes != count_marked(s->is_hole, s->hole_capacity)))
         return qi_space_damaged("the sums of the holes are wrong", 0);
     return QUIRE_SUCCESS;
 }

@@ -193,6 +193,7 @@ static void segregated_trim(quire_space *space)
 /* ---- the table ---------------------------------------------------------------------------- */
 
 static const qi_fit_backing segregated_backing = {
+    .asleep = &qi_segregated_asleep,
     .hollow = qi_segregated_hollow,
     .find_window = qi_segregated_find_window,
     .reserve_window = qi_segregated_reserve_window,

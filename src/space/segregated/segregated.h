@@ -20,7 +20,8 @@
  *    bits that is not 0
  *  - if kinds are kept apart, a stretch of the granularity holds live ranges of one kind only
  *  - a node with a bit in is_hole is neither live nor free: a hole, or a piece of a reserved
- *    window; holes do not touch, are whole chunks, and form the list first_hole
+ *    window, or a filler of a chunk that sleeps; holes do not touch, are whole chunks, and form the
+ *    list first_hole
  */
 #ifndef QUIRE_SRC_SPACE_SEGREGATED_SEGREGATED_H
 #define QUIRE_SRC_SPACE_SEGREGATED_SEGREGATED_H
@@ -78,10 +79,13 @@ typedef struct qi_segregated {
     uint32_t hole_capacity; /* bits in is_hole */
     uint32_t first_hole;    /* list of the holes that no window has reserved */
     uint32_t chunk;         /* granules that are backed together; 0: no region has holes */
-    uint32_t kind_mask;     /* granularity in granules - 1; 0: kinds may share a stretch */
-    uint32_t tight_size;    /* requests of so many granules search for a tight place first */
-    uint32_t tail_size;     /* requests of so many granules take a range's upper end */
-    qi_slabs *slabs;        /* null: option off */
+    uint32_t first_aside;   /* chain of the numbers that are put aside, see asleep.c */
+    uint32_t asleep_words;
+    uint64_t *is_asleep; /* bit per chunk of the line, see asleep.c; null: none ever slept */
+    uint32_t kind_mask;  /* granularity in granules - 1; 0: kinds may share a stretch */
+    uint32_t tight_size; /* requests of so many granules search for a tight place first */
+    uint32_t tail_size;  /* requests of so many granules take a range's upper end */
+    qi_slabs *slabs;     /* null: option off */
     uint64_t bit_words[QI_MAX_BIT_WORDS / 64 + 1];
 
     /* Deferred coalescing, see deferred_coalescing.c. */
@@ -109,6 +113,12 @@ static inline bool qi_node_is_free(const qi_segregated *s, uint32_t node)
 static inline bool qi_node_is_hole(const qi_segregated *s, uint32_t node)
 {
     return s->is_hole && (s->is_hole[node / 64] >> node % 64 & 1) != 0;
+}
+
+/* Whether the chunk with this number on the line sleeps. */
+static inline bool qi_chunk_sleeps(const qi_segregated *s, uint32_t number)
+{
+    return number / 64 < s->asleep_words && (s->is_asleep[number / 64] >> number % 64 & 1) != 0;
 }
 
 /*
@@ -251,5 +261,8 @@ QUIRE_MUST_USE quire_result qi_segregated_take_chunks(quire_space *space, uint64
 void qi_segregated_mark_waiting(quire_space *space, const qi_window *part, uint32_t number);
 void qi_segregated_end_waiting(quire_space *space, const qi_window *window, uint32_t number);
 uint64_t qi_segregated_free_count(const quire_space *space);
+
+/* asleep.c: the functions of qi_fit_asleep, and what check.c verifies. */
+extern const qi_fit_asleep qi_segregated_asleep;
 
 #endif

@@ -188,5 +188,6 @@ void qi_segregated_release_tables(qi_segregated *s)
     qi_host *host = &s->space.host;
     qi_host_release(host, s->is_free, words_for(s->free_capacity), sizeof *s->is_free);
     qi_host_release(host, s->is_hole, words_for(s->hole_capacity), sizeof *s->is_hole);
+    qi_host_release(host, s->is_asleep, s->asleep_words, sizeof *s->is_asleep);
     qi_host_release(host, s->bits, table_bytes(s->list_count), 1);
 }
