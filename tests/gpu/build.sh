@@ -4,7 +4,7 @@
 # built them.
 
 all_programs="tests/contract/contract-cuda tests/plain/plain-cuda_codes tests/plain/plain-cuda_answers
-    tests/gpu/facts tests/gpu/corners tests/gpu/captures bench/bench_cuda"
+    tests/gpu/facts tests/gpu/chunks tests/gpu/corners tests/gpu/captures bench/bench_cuda"
 # folders of src/adapters whose library the scripts of tests/gpu/frameworks load; they need C++
 adapters="torch"
 

@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bench/cuda_kernel.h"
+#include "tests/gpu/clock.h"
 #include "tests/support/check.h"
 #include "tests/support/cuda_direct.h"
 #include "tests/support/plain.h"
@@ -28,13 +28,6 @@
 static const char *driver = "libcuda.so.1";
 
 /* ---- what steps share ----------------------------------------------------------------------- */
-
-static double now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
-}
 
 static void answer(const char *what, qi_cu_result code)
 {

@@ -47,6 +47,9 @@ part_facts() {
     cp "$log" "$out/facts.txt"
     if grep -q '^driver version: ' "$log"; then record passed "$name: $(grep -c ': ' "$log")"; fi
     judge
+    run chunks 60 "$programs/tests/gpu/chunks"
+    cat "$log" >>"$out/facts.txt"
+    judge
 }
 
 # ---- contract ---------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ DRIVER_FOLDER has the libcuda.so.1 of the tests.
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -23,6 +24,9 @@ from tap import Tap, under_valgrind
 ROOT, BUILD, DRIVER = (pathlib.Path(word).resolve() for word in sys.argv[1:4])
 FILES = {"summary.txt", "results.tsv", "facts.txt", "codes.md", "costs.md", "costs.json", "logs.tar.gz"}
 PARTS = {"build", "facts", "contract", "codes", "cost", "sanitizer", "frameworks"}
+CHUNK_MIB = (2, 8, 32, 64, 512)
+# A row of the table of chunks: who has access, the size, and seven figures
+CHUNK_ROW = re.compile(r"^(device 0 [a-z ]+?) +(\d+)(?: +\d+\.\d){7}$", re.MULTILINE)
 FAMILIES = {"pairs", "calls", "pages", "growth", "host", "peaks", "chunks"}
 TOOLS = """bash sh as ld timeout date mkdir rm cat sed grep awk tar gzip tr sort xargs nproc ls head tail wc
     realpath dirname basename uname env id mktemp cp ln""".split()
@@ -107,6 +111,8 @@ def content_problems(out):
     steps = facts.count("\n== ")
     if steps < 18 or "# " in facts or "HOST_NUMA 0, 32 MiB" not in facts or "cuMemcpyDtoD of 256 MiB" not in facts:
         yield f"{steps} steps of facts: {[line for line in facts.splitlines() if line.startswith('#')]}"
+    if "== chunks, 2048 MiB in a run" not in facts or len(CHUNK_ROW.findall(facts)) != 5:
+        yield f"the chunks of facts: {facts[-800:]}"
     with tarfile.open(out / "logs.tar.gz") as archive:
         names = {pathlib.Path(name).name for name in archive.getnames()}
     if not {"contract.txt", "corners.txt", "codes.txt", "answers.txt", "captures.txt", "device.txt"} <= names:
@@ -129,7 +135,8 @@ def figure_problems(out):
 def stub_folder(folder, **bodies):
     """A build folder of programs whose text is given by the last word of their name."""
     for name in ("tests/contract/contract-cuda", "tests/plain/plain-cuda_codes", "tests/plain/plain-cuda_answers",
-                 "tests/gpu/facts", "tests/gpu/corners", "tests/gpu/captures", "bench/bench_cuda"):
+                 "tests/gpu/facts", "tests/gpu/chunks", "tests/gpu/corners", "tests/gpu/captures",
+                 "bench/bench_cuda"):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(bodies.get(path.name.replace("contract-", "").replace("plain-", ""), STUB))
@@ -237,6 +244,73 @@ def corner_problems():
                                    "QUIRE_FAKE_CUDA_FLAGS": "quiet,peers"})
         if done.returncode or words not in done.stdout or done.stdout.count("# SKIP") != skipped:
             yield f"{model}: {done.returncode} {done.stdout} {done.stderr}"
+
+
+def chunks(folder, *words, **env):
+    """The exit status, standard output, and the report of the driver when the process has ended."""
+    report = folder / "report"
+    report.unlink(missing_ok=True)
+    done = subprocess.run([BUILD / "tests/gpu/chunks", DRIVER / "libcuda.so.1", *words], capture_output=True, text=True,
+                          check=False, env={**os.environ, "QUIRE_FAKE_CUDA_FLAGS": "quiet",
+                                            "QUIRE_FAKE_CUDA_REPORT": str(report), **env})
+    return done.returncode, done.stdout, report.read_text().splitlines() if report.exists() else []
+
+
+def left_over(report):
+    """What the driver reports as alive or as misuse"""
+    return [line for line in report if line.startswith(("live ", "message "))]
+
+
+def chunk_problems(folder):
+    """Each size of chunks has its line and its row for each set of devices, and what is not measured a reason."""
+    peers = {"QUIRE_FAKE_CUDA_MODELS": "h200,h200,h200", "QUIRE_FAKE_CUDA_FLAGS": "quiet,peers"}
+    status, text, report = chunks(folder, "512", **peers)
+    names = ("device 0 alone", "device 0 and one peer", "device 0 and all peers")
+    lines = [f"chunks of {mib} MiB, {name}, mean of {512 // mib}, us: " for name in names for mib in CHUNK_MIB]
+    rows = [(name, str(mib)) for name in names for mib in CHUNK_MIB]
+    if status or [line for line in lines if text.count(line) != 1] or CHUNK_ROW.findall(text) != rows:
+        yield f"three devices: {status} {text}"
+    made = 3 * 3 * sum(512 // mib for mib in CHUNK_MIB)
+    wanted = {f"calls {name} {made}" for name in ("cuMemCreate", "cuMemRelease", "cuMemMap")}
+    wanted |= {f"calls {name} {made * 2 // 3 + 15}" for name in ("cuMemSetAccess", "cuMemUnmap")}
+    if wanted - set(report) or left_over(report):
+        yield f"three devices: {report}"
+    for models, flags, mib, skipped in (
+            ("h200", "quiet", "512", ("one peer: skipped: one GPU", "all peers: skipped: one GPU")),
+            ("h200,h200", "quiet", "512", ("one peer: skipped: no other device reaches device 0",
+                                           "all peers: skipped: no other device reaches device 0")),
+            ("h200,h200", "quiet,peers", "512", ("all peers: skipped: one device reaches device 0",)),
+            ("vgpu", "quiet", "512", ("chunks: skipped: the device has no virtual memory management",)),
+            ("orin", "quiet", "16384", ("chunks: skipped: 30720 MiB are free, and a run takes half of them at most",))):
+        status, text, report = chunks(folder, mib, QUIRE_FAKE_CUDA_MODELS=models, QUIRE_FAKE_CUDA_FLAGS=flags)
+        if status or text.count("skipped") != len(skipped) or left_over(report) or any(s not in text for s in skipped):
+            yield f"{models} {mib}: {status} {text} {left_over(report)}"
+
+
+def chunk_failure_problems(folder):
+    """A refused call costs the size of its chunks, and what that had is given back."""
+    for call, words in (("cuMemAddressReserve 1", "cuMemAddressReserve, all chunks: 2 CUDA_ERROR_OUT_OF_MEMORY"),
+                        ("cuMemCreate 100", "cuMemCreate, chunk 100 of 256: 2 CUDA_ERROR_OUT_OF_MEMORY"),
+                        ("cuMemMap 300", "cuMemMap, chunk 44 of 256: 2 "),
+                        ("cuMemSetAccess 3", "cuMemSetAccess, chunk 3 of 256: 1 "),
+                        ("cuMemSetAccess 513", "cuMemSetAccess, all chunks: 1 "),
+                        ("cuMemsetD8 1", "cuMemsetD8, chunk 256 of 256: 1 "),
+                        ("cuCtxSynchronize 1", "cuMemsetD8, chunk 256 of 256: 201 "),
+                        ("cuMemUnmap 5", "cuMemUnmap, chunk 252 of 256: 1 "),
+                        ("cuMemUnmap 513", "cuMemUnmap, all chunks: 1 "),
+                        ("cuMemRelease 5", "cuMemRelease, chunk 252 of 256: 1 ")):
+        status, text, report = chunks(folder, "512", QUIRE_FAKE_CUDA_FAIL=call)
+        if status or f"chunks of 2 MiB, device 0 alone: no result: {words}" not in text:
+            yield f"{call}: {status} {text}"
+        if len(CHUNK_ROW.findall(text)) != 4 or text.count("no result") != 1 or left_over(report):
+            yield f"{call}: {text} {left_over(report)}"
+    status, text, report = chunks(folder, "512", QUIRE_FAKE_CUDA_FAIL="cuMemAddressFree 1")
+    if status != 1 or "not ok 1 - chunks" not in text:
+        yield f"addresses that are not freed: {status} {text}"
+    for words in (("0",), ("100",), ("512x",), ("",), ("-512",), ("1049088",), ("512", "more")):
+        status, text, report = chunks(folder, *words)
+        if status != 2 or text or report:
+            yield f"{words}: {status} {text}"
 
 
 def usage_problems():
@@ -370,6 +444,8 @@ def main():
 
         tap.case("items are omitted, limited and renewed", item_problems())
         tap.case("corners of other devices", corner_problems())
+        tap.case("chunks for any set of devices", chunk_problems(folder))
+        tap.case("chunks whose calls are refused", chunk_failure_problems(folder))
         if under_valgrind():
             tap.skip("scripts/test-gpu", "valgrind finds what bash, sed and compilers leak")
             tap.end()
