@@ -33,7 +33,7 @@ quire_result quire_unback_range(quire_memory *memory, const quire_view *ranges, 
     if (result)
         return result;
     if (!after || !after->stream || qi_stream_has_passed(after->stream, after->value))
-        return qi_lazy_unback(memory, ranges, count, false);
+        return qi_lazy_unback(memory, ranges, count);
     result = qi_stream_check_point(after);
     return result ? result : qi_unback_after(memory, ranges, count, after->stream, after->value);
 }

@@ -30,6 +30,7 @@
 
 struct qi_page;
 struct qi_shard;
+struct qi_asleep;
 struct qi_slot;
 struct qi_request;
 
@@ -188,6 +189,15 @@ void qi_checked_page_grown(const struct qi_page *page, uint64_t from, uint64_t t
 /* A lazy allocation, which has no red zones, uses bytes of its page; and has got or lost some. */
 void qi_checked_page_used(const struct qi_page *page, uint64_t from, uint64_t to);
 void qi_checked_resized(struct qi_slot *record);
+
+/*
+ * The zones of an allocation that falls asleep have no memory: asleep and awake require the shard
+ * lock, and move what the record says of them to its `asleep` and back. Woken requires that no lock
+ * is held, and a slot that only the caller uses: it writes the zones again.
+ */
+void qi_checked_asleep(struct qi_slot *record, struct qi_asleep *asleep);
+void qi_checked_awake(struct qi_slot *record, const struct qi_asleep *asleep);
+void qi_checked_woken(quire_memory *memory, uint32_t slot);
 
 /*
  * In quarantine.c. Verifies all ranges in quarantine. Returns whether a write after a free was
@@ -373,6 +383,24 @@ static inline void qi_checked_page_used(const struct qi_page *page, uint64_t fro
     (void)page;
     (void)from;
     (void)to;
+}
+
+static inline void qi_checked_asleep(struct qi_slot *record, struct qi_asleep *asleep)
+{
+    (void)record;
+    (void)asleep;
+}
+
+static inline void qi_checked_awake(struct qi_slot *record, const struct qi_asleep *asleep)
+{
+    (void)record;
+    (void)asleep;
+}
+
+static inline void qi_checked_woken(quire_memory *memory, uint32_t slot)
+{
+    (void)memory;
+    (void)slot;
 }
 
 static inline void qi_checked_resized(struct qi_slot *record)

@@ -450,6 +450,7 @@ static void fake_page_unback(void *state, const quire_native_page *native, const
     (void)moves;
     take_time(fake->slow_ms);
     pthread_mutex_lock(&fake->lock);
+    fake->unbacks++;
     change_backing(fake, page_of(native), spans, count, false);
     pthread_mutex_unlock(&fake->lock);
 }

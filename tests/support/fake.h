@@ -47,7 +47,8 @@ typedef struct fake_backend {
     quire_backend table;    /* may be changed before fake_open */
     quire_device_info info; /* reported by describe; may be changed before fake_open */
     pthread_mutex_t lock;
-    pid_t process; /* the process that called fake_init */
+    uint64_t unbacks; /* calls of page_unback, which cannot fail */
+    pid_t process;    /* the process that called fake_init */
 
     /* live objects, and counts */
     uint64_t pages, page_bytes, objects, maps;

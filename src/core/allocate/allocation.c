@@ -126,7 +126,7 @@ static void copy_record(quire_memory *memory, uint32_t slot, quire_allocation_in
         .page = page->number,
         .dedicated = page->dedicated,
         .offset = record->offset,
-        .left_padding = record->left_padding,
+        .left_padding = qi_slot_padding(record),
         .size = qi_slot_extent(record),
         .requested = qi_slot_usable(record),
         .backed = record->size,
@@ -151,13 +151,13 @@ void qi_allocation_describe(quire_memory *memory, uint32_t slot, quire_allocatio
     qi_lock_acquire(lock);
     copy_record(memory, slot, info);
     qi_lock_release(lock);
-    info->committed = qi_slot_phase(&memory->slots, slot) == QI_PHASE_LIVE;
+    info->committed = qi_slot_phase(&memory->slots, slot) != QI_PHASE_RESERVED;
     info->map_count = qi_slot_map_count(&memory->slots, slot);
     info->address = address_of(memory, slot, info);
 }
 
 /* Reading is allowed before the allocation is committed. */
-enum { ACCEPT_ANY = QI_ACCEPT_LIVE | QI_ACCEPT_RESERVED };
+enum { ACCEPT_ANY = QI_ACCEPT_LIVE | QI_ACCEPT_RESERVED | QI_ACCEPT_ASLEEP };
 
 quire_result qi_allocation_get_info(quire_memory *memory, quire_allocation allocation,
                                     quire_allocation_info *info)
@@ -582,7 +582,7 @@ static quire_result claim_all(quire_memory *memory, const quire_allocation *allo
             continue;
         result = refuse_claim(allocations, i, result);
         while (i-- > 0) /* publishes the claimed ones again: their handles stay valid */
-            qi_slot_publish(&memory->slots, qi_handle_slot(allocations[i].id), QI_PHASE_LIVE);
+            qi_slot_unclaim(&memory->slots, qi_handle_slot(allocations[i].id));
         return result;
     }
     return QUIRE_SUCCESS;

@@ -1,237 +1,655 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
- * sleep.c - all matching allocations are held first. Then each step can fail and is undone for all
- * of them: they stay awake, or asleep. A hold keeps an allocation from being freed, and the mark of
- * a sleeping one keeps other calls from its bytes while they are copied.
+ * sleep.c - all matching allocations become ASLEEP first, with a use, so that no other call uses or
+ * frees them. Then each step can fail and is undone for all of them.
+ *
+ * Records and chunks change under one hold of the lock, after the contents are in host memory and
+ * before the chunks lose their memory, and the other way when they wake: a fork in between finds
+ * either of both states (qi_backing_settle, qi_slots_drop_uses).
  */
 #include "src/core/copy/sleep.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "src/base/bits.h"
 #include "src/base/result.h"
+#include "src/base/thread.h"
 #include "src/core/copy/access.h"
+#include "src/core/page/backing.h"
 #include "src/core/page/lazy.h"
+#include "src/core/state/peaks.h"
 
-/* The allocations that a call puts to sleep or wakes. */
+/* An allocation that a call puts to sleep or wakes. */
+typedef struct sleeper {
+    uint64_t offset; /* in the page */
+    uint32_t slot;
+    qi_asleep *asleep;
+    qi_slot_meta *meta; /* for a record that has none */
+} sleeper;
+
 typedef struct sleepers {
     quire_memory *memory;
-    uint32_t *slots;
+    qi_shard *shard; /* the only one of an elastic memory */
+    qi_page *page;
+    sleeper *items; /* in ascending order of their offsets */
     uint64_t count, room;
-    uint64_t bytes; /* of their runs */
+    qi_chunk_run *runs; /* that lose or get memory, in ascending order */
+    uint64_t run_count, run_room;
 } sleepers;
 
-static qi_lazy *lazy_of(const sleepers *s, uint64_t i)
+static qi_slot *record_of(const sleepers *s, uint64_t i)
 {
-    return qi_slot_lazy(qi_memory_slot(s->memory, s->slots[i]));
+    return qi_memory_slot(s->memory, s->items[i].slot);
 }
 
-static quire_allocation handle_of(const sleepers *s, uint64_t i)
+static bool is_lazy(const sleepers *s, uint64_t i)
 {
-    return qi_slot_public_handle(&s->memory->slots, s->slots[i]);
+    return qi_slot_is_lazy(record_of(s, i));
 }
 
 /* ---- selecting ---------------------------------------------------------------------------- */
 
 /* Requires the shard's lock. */
-static bool matches(const quire_memory *memory, uint32_t slot, const char *prefix)
+static bool matches(const qi_slot *record, const char *prefix)
 {
-    if (qi_slot_phase(&memory->slots, slot) != QI_PHASE_LIVE)
-        return false;
-    const qi_slot *record = qi_memory_slot(memory, slot);
-    return qi_slot_is_lazy(record) &&
+    return !record->tally->page->dedicated &&
            (!prefix ||
             (record->meta && qi_name_begins(record->meta->name, prefix, strlen(prefix))));
 }
 
+/* Room for the allocations that exist now. */
 static quire_result make_room(sleepers *s)
 {
-    s->room = qi_lazy_count(s->memory);
-    s->slots = qi_host_allocate(&s->memory->host, s->room, sizeof *s->slots);
-    return s->slots || !s->room
+    qi_lock_acquire(&s->shard->lock);
+    s->page = qi_backing_page(s->shard);
+    s->room = s->shard->stats.allocation_count;
+    qi_lock_release(&s->shard->lock);
+    s->items = qi_host_allocate(&s->memory->host, s->room, sizeof *s->items);
+    return s->items || !s->room
                ? QUIRE_SUCCESS
                : qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
                               "no host memory for a list of %u allocation%s", s->room);
 }
 
-/* Requires the shard's lock. Drops what is held; `is_asleep` is the mark that it gets. */
-static void drop_all(sleepers *s, bool is_asleep)
+/* Requires the shard's lock. */
+static void drop_all(sleepers *s, qi_phase phase)
 {
     for (uint64_t i = 0; i < s->count; i++) {
-        lazy_of(s, i)->is_asleep = is_asleep;
-        qi_lazy_drop(s->memory, s->slots[i]);
+        record_of(s, i)->extras &= (uint8_t)~QI_EXTRA_CHANGING;
+        qi_slot_end_sleep(&s->memory->slots, s->items[i].slot, phase);
     }
     s->count = 0;
 }
 
-/* Requires the shard's lock. Holds the allocations that are in the other state. An allocation that
-   was made since make_room may be left out. Fails with BUSY if one is in use. */
-static quire_result hold_all(sleepers *s, const char *prefix, bool is_asleep)
+static quire_result refuse_busy(const sleepers *s, uint32_t slot)
 {
-    quire_memory *memory = s->memory;
-    for (uint32_t slot = 0; slot < qi_slots_top(&memory->slots) && s->count < s->room; slot++) {
-        if (!matches(memory, slot, prefix) ||
-            qi_slot_lazy(qi_memory_slot(memory, slot))->is_asleep != is_asleep ||
-            !qi_lazy_hold(memory, slot))
-            continue;
-        s->slots[s->count++] = slot;
-        if (qi_lazy_is_idle(memory, slot))
-            continue;
-        const quire_allocation busy = handle_of(s, s->count - 1);
-        drop_all(s, is_asleep);
-        return qi_fail_naming(QUIRE_ERROR_BUSY,
-                              "allocation %x of memory '%t' is mapped, in use by another call, or "
-                              "an object of the backend lies in it",
-                              memory->name, busy.id);
+    return qi_fail_naming(QUIRE_ERROR_BUSY,
+                          "allocation %x of memory '%t' is mapped, held, in use by another call, "
+                          "or an object of the backend lies in it",
+                          s->memory->name, qi_slot_public_handle(&s->memory->slots, slot).id);
+}
+
+/* Requires the shard's lock. Takes an allocation of the phase. Another one is GONE, unless it is
+   about to get that phase. */
+static qi_slot_begun take(const sleepers *s, uint32_t slot, const char *prefix, qi_phase from)
+{
+    const qi_slots *slots = &s->memory->slots;
+    const qi_phase phase = qi_slot_phase(slots, slot);
+    if (phase != QI_PHASE_LIVE && phase != QI_PHASE_ASLEEP)
+        return QI_SLOT_GONE;
+    const qi_slot *record = qi_memory_slot(s->memory, slot);
+    if (!matches(record, prefix))
+        return QI_SLOT_GONE;
+    if (record->extras & QI_EXTRA_CHANGING || (phase == from && qi_slot_native(record)))
+        return QI_SLOT_BUSY;
+    return from == QI_PHASE_LIVE ? qi_slot_begin_sleep(slots, slot)
+                                 : qi_slot_begin_wake(slots, slot);
+}
+
+/* Requires the shard's lock. Takes the allocations of the phase. One that was made since make_room
+   may be left out. Fails with BUSY if one is in use. */
+static quire_result take_all(sleepers *s, const char *prefix, qi_phase from)
+{
+    for (uint32_t slot = 0; slot < qi_slots_top(&s->memory->slots) && s->count < s->room; slot++) {
+        const qi_slot_begun begun = take(s, slot, prefix, from);
+        if (begun == QI_SLOT_BUSY) {
+            drop_all(s, from);
+            return refuse_busy(s, slot);
+        }
+        if (begun == QI_SLOT_BEGUN) {
+            qi_slot *record = qi_memory_slot(s->memory, slot);
+            record->extras |= QI_EXTRA_CHANGING;
+            s->items[s->count++] = (sleeper){.offset = record->offset, .slot = slot};
+        }
     }
-    for (uint64_t i = 0; i < s->count; i++)
-        lazy_of(s, i)->is_asleep = true;
     return QUIRE_SUCCESS;
 }
 
-static quire_result select_all(sleepers *s, const char *prefix, bool is_asleep)
+static int compare(const void *one, const void *other)
 {
-    quire_result result = make_room(s);
-    if (result)
+    const sleeper *a = one, *b = other;
+    return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+static quire_result select_all(sleepers *s, const char *prefix, qi_phase from)
+{
+    quire_result result = s->memory->device->is_disabled ? qi_refuse_disabled() : make_room(s);
+    if (result || !s->page)
         return result;
-    qi_lock_acquire(&s->memory->shards[0]->lock);
-    result = hold_all(s, prefix, is_asleep);
-    qi_lock_release(&s->memory->shards[0]->lock);
+    qi_lock_acquire(&s->shard->lock);
+    result = take_all(s, prefix, from);
+    qi_lock_release(&s->shard->lock);
+    if (s->count)
+        qsort(s->items, s->count, sizeof *s->items, compare);
     return result;
 }
 
-static void end(sleepers *s, bool is_asleep)
+/* Releases the lists, and what no record has. The phase is that of all allocations now. */
+static void end(sleepers *s, qi_phase phase)
 {
-    const uint64_t room = s->room;
-    qi_lock_acquire(&s->memory->shards[0]->lock);
-    drop_all(s, is_asleep);
-    qi_lock_release(&s->memory->shards[0]->lock);
-    qi_host_release(&s->memory->host, s->slots, room, sizeof *s->slots);
+    qi_host *host = &s->memory->host;
+    for (uint64_t i = 0; i < s->count; i++) {
+        qi_asleep_release(host, s->items[i].asleep);
+        qi_slot_meta_release(host, s->items[i].meta);
+    }
+    qi_lock_acquire(&s->shard->lock);
+    drop_all(s, phase);
+    qi_lock_release(&s->shard->lock);
+    qi_host_release(host, s->items, s->room, sizeof *s->items);
+    qi_host_release(host, s->runs, s->run_room, sizeof *s->runs);
+}
+
+/* ---- the page ----------------------------------------------------------------------------- */
+
+/* Requires the shard's lock. Releases and reacquires it. The page is the caller's until
+   qi_resize_end. */
+static quire_result begin_change(const sleepers *s)
+{
+    while (!qi_resize_begin(s->page)) {
+        if (qi_transit_is_on())
+            return qi_fail(QUIRE_ERROR_BUSY, "a call from inside a backend's function does not "
+                                             "wait for the page");
+        qi_resize_await(s->shard, s->page);
+    }
+    return QUIRE_SUCCESS;
+}
+
+/* Requires the shard's lock. Releases and reacquires it. Room for one run of each allocation, and
+   for the pieces of lazy ones, which only the owner of the page changes. */
+static quire_result make_runs(sleepers *s, qi_piece piece)
+{
+    s->run_room = s->count;
+    for (uint64_t i = 0; i < s->count; i++) {
+        qi_chunk_run run = {0};
+        if (!is_lazy(s, i))
+            continue;
+        const qi_window window = qi_lazy_window(qi_slot_lazy(record_of(s, i)));
+        while (qi_space_next_piece(s->shard->space, &window, piece, &run))
+            s->run_room++;
+    }
+    qi_lock_release(&s->shard->lock);
+    s->runs = qi_host_allocate(&s->memory->host, s->run_room, sizeof *s->runs);
+    qi_lock_acquire(&s->shard->lock);
+    return s->runs || !s->run_room
+               ? QUIRE_SUCCESS
+               : qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
+                              "no host memory for a list of %u run%s of chunks", s->run_room);
+}
+
+static void add_run(sleepers *s, uint64_t offset, uint64_t size)
+{
+    qi_chunk_run *last = s->run_count ? &s->runs[s->run_count - 1] : NULL;
+    if (last && last->offset + last->size == offset)
+        last->size += size;
+    else
+        s->runs[s->run_count++] =
+            (qi_chunk_run){.region = s->page->region, .offset = offset, .size = size};
+}
+
+static void add_pieces(sleepers *s, uint64_t i, qi_piece piece)
+{
+    const qi_window window = qi_lazy_window(qi_slot_lazy(record_of(s, i)));
+    qi_chunk_run run = {0};
+    while (qi_space_next_piece(s->shard->space, &window, piece, &run))
+        add_run(s, run.offset, run.size);
+}
+
+static uint64_t bytes_of_runs(const sleepers *s)
+{
+    uint64_t bytes = 0;
+    for (uint64_t i = 0; i < s->run_count; i++)
+        bytes += s->runs[i].size;
+    return bytes;
+}
+
+/* The range of a sleeping allocation that is not lazy, and its chunks from `first` up to `last`. */
+typedef struct stretch {
+    quire_range range;
+    uint64_t first, last;
+} stretch;
+
+static stretch stretch_of(const sleepers *s, uint64_t i)
+{
+    quire_placement at;
+    const qi_asleep *asleep = record_of(s, i)->meta->asleep;
+    qi_ignore(qi_space_get(s->shard->space, asleep->range, &at)); /* it is live */
+    return (stretch){asleep->range, qi_align_down(at.offset, s->memory->chunk),
+                     qi_align_down(at.offset + at.size - 1, s->memory->chunk)};
+}
+
+/* ---- records ------------------------------------------------------------------------------ */
+
+/*
+ * All require the shard's lock.
+ */
+
+static uint64_t held_by(const qi_slot *record)
+{
+    return record->size + record->left_padding + qi_checked_behind(record);
+}
+
+/* The record of an allocation that is not lazy loses its sizes and its range to `asleep`. */
+static void empty_record(const sleepers *s, qi_slot *record, qi_asleep *asleep)
+{
+    quire_memory_stats *stats = &s->shard->stats;
+    const uint64_t held = held_by(record);
+    asleep->size = record->size;
+    asleep->requested = record->requested;
+    asleep->range = record->range;
+    asleep->behind = qi_checked_behind(record);
+    asleep->named = qi_name_held_by(record);
+    asleep->left_padding = record->left_padding;
+    qi_shard_keep_peaks(stats);
+    qi_raise(&record->tally->peak_live_bytes, record->tally->live_bytes);
+    stats->live_bytes -= held;
+    stats->requested_bytes -= record->requested;
+    record->tally->live_bytes -= held;
+    s->page->asleep_bytes += held;
+    record->size = record->requested = record->left_padding = 0;
+    record->range = (quire_range){0};
+    qi_checked_asleep(record, asleep);
+}
+
+static void fill_record(const sleepers *s, qi_slot *record, const qi_asleep *asleep)
+{
+    quire_memory_stats *stats = &s->shard->stats;
+    record->size = asleep->size;
+    record->requested = asleep->requested;
+    record->range = asleep->range;
+    record->left_padding = asleep->left_padding;
+    qi_checked_awake(record, asleep);
+    const uint64_t held = held_by(record);
+    stats->live_bytes += held;
+    stats->requested_bytes += record->requested;
+    record->tally->live_bytes += held;
+    s->page->asleep_bytes -= held;
+}
+
+/* The record gets what it had, and looks like that of a sleeping allocation. */
+static void mark_record(sleepers *s, uint64_t i)
+{
+    sleeper *item = &s->items[i];
+    qi_slot *record = record_of(s, i);
+    if (!record->meta) {
+        record->meta = item->meta;
+        item->meta = NULL;
+    }
+    record->meta->asleep = item->asleep;
+    record->extras |= QI_EXTRA_ASLEEP;
+    if (!is_lazy(s, i))
+        empty_record(s, record, item->asleep);
+    item->asleep = NULL;
+}
+
+/* The other way. `item` keeps what the caller releases. */
+static void unmark_record(sleepers *s, uint64_t i)
+{
+    qi_slot *record = record_of(s, i);
+    s->items[i].asleep = record->meta->asleep;
+    record->meta->asleep = NULL;
+    record->extras &= (uint8_t)~QI_EXTRA_ASLEEP;
+    if (!is_lazy(s, i))
+        fill_record(s, record, s->items[i].asleep);
+}
+
+/* What an allocation counts in the accounts of its name while it is awake. */
+typedef struct named {
+    const char *name;
+    uint64_t held, requested;
+} named;
+
+static named named_of(const sleepers *s, uint64_t i)
+{
+    const qi_slot *record = record_of(s, i);
+    const qi_asleep *asleep = record->meta->asleep;
+    if (is_lazy(s, i)) {
+        const uint64_t bytes = qi_lazy_bytes(s->page, s->items[i].slot, QI_PIECE_ASLEEP);
+        return (named){record->meta->name, bytes, bytes};
+    }
+    return (named){record->meta->name, asleep->named, asleep->requested};
+}
+
+/* Stops counting the first sleeping allocations. */
+static void shrink_names(const sleepers *s, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        const named n = named_of(s, i);
+        qi_names_shrink(&s->memory->names, n.name, n.held, n.requested);
+    }
+}
+
+/* Counts all sleeping allocations, or none. Fails with OVER_BUDGET. */
+static quire_result grow_names(const sleepers *s)
+{
+    for (uint64_t i = 0; i < s->count; i++) {
+        const named n = named_of(s, i);
+        quire_result result = qi_names_grow(&s->memory->names, n.name, n.held, n.requested);
+        if (!result)
+            continue;
+        shrink_names(s, i);
+        return result;
+    }
+    return QUIRE_SUCCESS;
 }
 
 /* ---- contents ----------------------------------------------------------------------------- */
 
-/* Lists the runs of an allocation, and makes room for their bytes unless they are discarded. */
-static bool list_runs(sleepers *s, uint64_t i, bool discards)
+/* Copies the contents of an allocation with memory to host memory, or back. */
+static quire_result copy_contents(const sleepers *s, uint64_t i, const qi_asleep *asleep,
+                                  qi_piece piece, bool reads)
 {
-    quire_memory *memory = s->memory;
-    qi_lock *lock = &memory->shards[0]->lock;
-    qi_asleep *asleep = &lazy_of(s, i)->asleep;
-    qi_lock_acquire(lock);
-    asleep->count = qi_lazy_runs(memory, s->slots[i], NULL, 0); /* which only this call changes */
-    qi_lock_release(lock);
-    asleep->runs = qi_host_allocate(&memory->host, asleep->count, sizeof *asleep->runs);
-    if (asleep->count && !asleep->runs)
-        return false;
-    qi_lock_acquire(lock);
-    (void)qi_lazy_runs(memory, s->slots[i], asleep->runs, asleep->count);
-    qi_lock_release(lock);
-    uint64_t bytes = 0;
-    for (uint64_t k = 0; k < asleep->count; k++)
-        bytes += asleep->runs[k].size;
-    if (discards || !bytes)
-        return true;
-    asleep->bytes = qi_host_allocate(&memory->host, bytes, 1);
-    asleep->size = asleep->bytes ? bytes : 0;
-    return asleep->bytes;
-}
-
-/* Copies the contents of an allocation to its record, or back. */
-static quire_result copy_runs(const sleepers *s, uint64_t i, bool reads)
-{
-    const qi_asleep *asleep = &lazy_of(s, i)->asleep;
-    quire_result result = QUIRE_SUCCESS;
-    char *at = asleep->bytes;
-    for (uint64_t k = 0; at && k < asleep->count && !result; k++) {
-        const qi_asleep_run *run = &asleep->runs[k];
-        result = reads ? qi_access_read_slot(s->memory, s->slots[i], run->offset, at, run->size)
-                       : qi_access_write_slot(s->memory, s->slots[i], run->offset, at, run->size);
-        at += run->size;
+    const uint32_t slot = s->items[i].slot;
+    char *bytes = asleep->bytes;
+    if (!is_lazy(s, i))
+        return reads ? qi_access_read_slot(s->memory, slot, 0, bytes, asleep->count)
+                     : qi_access_write_slot(s->memory, slot, 0, bytes, asleep->count);
+    const qi_window window = qi_lazy_window(qi_slot_lazy(record_of(s, i)));
+    qi_chunk_run run = {0};
+    for (quire_result result;; bytes += run.size) {
+        qi_lock_acquire(&s->shard->lock);
+        const bool is_left = qi_space_next_piece(s->shard->space, &window, piece, &run);
+        qi_lock_release(&s->shard->lock);
+        if (!is_left)
+            return QUIRE_SUCCESS;
+        const uint64_t offset = run.offset - window.offset;
+        result = reads ? qi_access_read_slot(s->memory, slot, offset, bytes, run.size)
+                       : qi_access_write_slot(s->memory, slot, offset, bytes, run.size);
+        if (result)
+            return result;
     }
-    return result;
 }
 
-static quire_result keep_all(sleepers *s, bool discards)
+static uint64_t bytes_to_keep(const sleepers *s, uint64_t i)
 {
-    quire_result result = QUIRE_SUCCESS;
-    for (uint64_t i = 0; i < s->count && !result; i++) {
-        result = list_runs(s, i, discards)
-                     ? copy_runs(s, i, true)
-                     : qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
-                               "no host memory for what a sleeping allocation has");
-    }
-    return result;
+    const qi_slot *record = record_of(s, i);
+    if (!is_lazy(s, i))
+        return record->requested;
+    qi_lock_acquire(&s->shard->lock);
+    const uint64_t bytes = qi_lazy_bytes(s->page, s->items[i].slot, QI_PIECE_BACKED);
+    qi_lock_release(&s->shard->lock);
+    return bytes;
 }
 
-static void forget_all(const sleepers *s)
+/* Requires no lock. Makes room for what an allocation has, and copies it unless it is discarded. */
+static quire_result keep(const sleepers *s, uint64_t i, bool discards)
 {
-    for (uint64_t i = 0; i < s->count; i++)
-        qi_asleep_release(&s->memory->host, &lazy_of(s, i)->asleep);
-}
-
-/* ---- chunks ------------------------------------------------------------------------------- */
-
-/* Applies a change of chunks to all runs, or to none. Sets the bytes of the runs. */
-static quire_result change_all(sleepers *s,
-                               quire_result (*change)(quire_memory *, const quire_view *, uint64_t,
-                                                      bool))
-{
-    uint64_t count = 0, next = 0;
-    for (uint64_t i = 0; i < s->count; i++)
-        count += lazy_of(s, i)->asleep.count;
-    quire_view *ranges = qi_host_allocate(&s->memory->host, count, sizeof *ranges);
-    if (count && !ranges)
+    qi_host *host = &s->memory->host;
+    sleeper *item = &s->items[i];
+    item->asleep = qi_host_allocate(host, 1, sizeof *item->asleep);
+    item->meta = record_of(s, i)->meta ? NULL : qi_slot_meta_create_empty(host);
+    if (!item->asleep || (!item->meta && !record_of(s, i)->meta))
+        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
+                       "no host memory for the record of a sleeping allocation");
+    const uint64_t bytes = discards ? 0 : bytes_to_keep(s, i);
+    if (!bytes)
+        return QUIRE_SUCCESS;
+    item->asleep->bytes = qi_host_allocate(host, bytes, 1);
+    if (!item->asleep->bytes)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
-                            "no host memory for a list of %u range%s", count);
-    s->bytes = 0;
+                            "no host memory for the contents of a sleeping allocation: %b", bytes);
+    item->asleep->count = bytes;
+    return copy_contents(s, i, item->asleep, QI_PIECE_BACKED, true);
+}
+
+/* ---- falling asleep ----------------------------------------------------------------------- */
+
+static bool is_asleep(const void *user, uint64_t slot)
+{
+    return qi_memory_slot(user, (uint32_t)slot)->extras & QI_EXTRA_ASLEEP;
+}
+
+/* Chunks that sleep lose that state, which the allocations gave them. */
+static void wake_chunks(const sleepers *s, uint64_t i)
+{
+    const stretch at = stretch_of(s, i);
+    for (uint64_t offset = at.first; offset <= at.last; offset += s->memory->chunk)
+        if (qi_space_chunk_sleeps(s->shard->space, at.range, offset))
+            qi_space_wake_chunk(s->shard->space, at.range, offset);
+}
+
+/* Lists the chunks that fall asleep with an allocation, from `from` on. */
+static quire_result sleep_chunks(sleepers *s, uint64_t i, uint64_t *from)
+{
+    const stretch at = stretch_of(s, i);
+    const uint64_t chunk = s->memory->chunk;
+    for (uint64_t offset = at.first < *from ? *from : at.first; offset <= at.last;
+         offset += chunk) {
+        bool falls_asleep;
+        quire_result result = qi_space_sleep_chunk(s->shard->space, at.range, offset, is_asleep,
+                                                   s->memory, &falls_asleep);
+        if (result)
+            return result;
+        if (falls_asleep)
+            add_run(s, offset, chunk);
+        *from = offset + chunk;
+    }
+    return QUIRE_SUCCESS;
+}
+
+/* Numbers for the free of each allocation, or none. */
+static quire_result set_aside(const sleepers *s)
+{
+    for (uint64_t i = 0; i < s->count; i++) {
+        quire_result result = is_lazy(s, i) ? QUIRE_SUCCESS : qi_space_set_aside(s->shard->space);
+        if (!result)
+            continue;
+        while (i-- > 0)
+            if (!is_lazy(s, i))
+                qi_space_take_aside(s->shard->space);
+        return result;
+    }
+    return QUIRE_SUCCESS;
+}
+
+/* Marks records and chunks. On failure all are as before. */
+static quire_result mark_all(sleepers *s)
+{
+    uint64_t from = 0;
+    quire_result result = set_aside(s);
+    if (result)
+        return result;
     for (uint64_t i = 0; i < s->count; i++)
-        for (uint64_t k = 0; k < lazy_of(s, i)->asleep.count; k++) {
-            const qi_asleep_run *run = &lazy_of(s, i)->asleep.runs[k];
-            s->bytes += run->size;
-            const uint64_t left = lazy_of(s, i)->requested - run->offset;
-            ranges[next++] =
-                (quire_view){handle_of(s, i), run->offset, run->size < left ? run->size : left};
+        mark_record(s, i);
+    for (uint64_t i = 0; i < s->count && !result; i++)
+        if (is_lazy(s, i))
+            add_pieces(s, i, QI_PIECE_BACKED);
+        else
+            result = sleep_chunks(s, i, &from);
+    for (uint64_t i = 0; i < s->count; i++)
+        if (result && !is_lazy(s, i)) {
+            wake_chunks(s, i);
+            qi_space_take_aside(s->shard->space);
+        } else if (!result && is_lazy(s, i)) {
+            qi_lazy_sleep(s->page, s->items[i].slot);
         }
-    quire_result result = change(s->memory, ranges, count, true);
-    qi_host_release(&s->memory->host, ranges, count, sizeof *ranges);
+    for (uint64_t i = 0; i < s->count && result; i++)
+        unmark_record(s, i);
+    return result;
+}
+
+/* Requires the shard's lock. Releases and reacquires it. */
+static quire_result lose_memory(sleepers *s, qi_page_events *events)
+{
+    quire_result result = begin_change(s);
+    if (result)
+        return result;
+    result = make_runs(s, QI_PIECE_BACKED);
+    if (!result)
+        result = mark_all(s);
+    if (!result) {
+        shrink_names(s, s->count);
+        qi_backing_unback_runs(s->page, s->runs, s->run_count);
+        if (s->run_count)
+            events->given = (qi_page_change){
+                .size = s->page->native.bytes, .number = s->page->number, .resized = true};
+    }
+    qi_resize_end(s->page, !result);
     return result;
 }
 
 quire_result qi_memory_sleep(quire_memory *memory, const char *prefix, bool discards,
                              uint64_t *bytes)
 {
-    sleepers s = {.memory = memory};
-    quire_result result = select_all(&s, prefix, false);
+    sleepers s = {.memory = memory, .shard = memory->shards[0]};
+    qi_page_events events = {.gone = NULL};
+    quire_result result = select_all(&s, prefix, QI_PHASE_LIVE);
+    for (uint64_t i = 0; i < s.count && !result; i++)
+        result = keep(&s, i, discards);
+    if (!result && s.count) {
+        qi_lock_acquire(&s.shard->lock);
+        result = lose_memory(&s, &events);
+        qi_lock_release(&s.shard->lock);
+    }
     if (!result)
-        result = keep_all(&s, discards);
+        *bytes = bytes_of_runs(&s);
+    end(&s, result ? QI_PHASE_LIVE : QI_PHASE_ASLEEP);
+    qi_page_events_report(memory, &events, "");
+    return result;
+}
+
+/* ---- waking ------------------------------------------------------------------------------- */
+
+/* Lists the chunks of an allocation that sleep, from `from` on. */
+static void list_chunks(sleepers *s, uint64_t i, uint64_t *from)
+{
+    const stretch at = stretch_of(s, i);
+    const uint64_t chunk = s->memory->chunk;
+    for (uint64_t offset = at.first < *from ? *from : at.first; offset <= at.last;
+         offset += chunk) {
+        if (qi_space_chunk_sleeps(s->shard->space, at.range, offset))
+            add_run(s, offset, chunk);
+        *from = offset + chunk;
+    }
+}
+
+/* Requires the shard's lock. Releases and reacquires it. Gives memory to all chunks, or to none. */
+static quire_result get_memory(sleepers *s, qi_page_progress *progress)
+{
+    uint64_t from = 0;
+    quire_result result = make_runs(s, QI_PIECE_ASLEEP);
     if (!result)
-        result = change_all(&s, qi_lazy_unback);
+        result = grow_names(s);
     if (result)
-        forget_all(&s);
-    else
-        *bytes = s.bytes;
-    end(&s, !result);
+        return result;
+    for (uint64_t i = 0; i < s->count; i++)
+        if (is_lazy(s, i))
+            add_pieces(s, i, QI_PIECE_ASLEEP);
+        else
+            list_chunks(s, i, &from);
+    result = qi_backing_back_runs(s->page, s->runs, s->run_count, progress);
+    if (result)
+        shrink_names(s, s->count);
+    return result;
+}
+
+/* Requires the shard's lock. The bytes of an allocation may be written. */
+static void unpoison(const sleepers *s, uint64_t i)
+{
+    const qi_slot *record = record_of(s, i);
+    qi_chunk_run run = {0};
+    if (!is_lazy(s, i)) {
+        qi_checked_page_used(s->page, record->offset, record->offset + qi_slot_usable(record));
+        return;
+    }
+    const qi_window window = qi_lazy_window(qi_slot_lazy(record));
+    while (qi_space_next_piece(s->shard->space, &window, QI_PIECE_ASLEEP, &run))
+        qi_checked_page_used(s->page, run.offset, run.offset + run.size);
+}
+
+/* Requires no lock. Writes what was kept. */
+static quire_result restore_contents(const sleepers *s)
+{
+    quire_result result = QUIRE_SUCCESS;
+    for (uint64_t i = 0; i < s->count && !result; i++) {
+        const qi_asleep *asleep = record_of(s, i)->meta->asleep;
+        if (asleep->bytes)
+            result = copy_contents(s, i, asleep, QI_PIECE_ASLEEP, false);
+    }
+    return result;
+}
+
+static void unmark_all(sleepers *s)
+{
+    for (uint64_t i = 0; i < s->count; i++) {
+        if (is_lazy(s, i)) {
+            qi_lazy_wake(s->page, s->items[i].slot);
+        } else {
+            wake_chunks(s, i);
+            qi_space_take_aside(s->shard->space);
+        }
+        unmark_record(s, i);
+    }
+}
+
+/* Requires the shard's lock, for a page that is resizing. Releases and reacquires the lock. */
+static quire_result wake_all(sleepers *s, qi_page_progress *progress)
+{
+    quire_result result = get_memory(s, progress);
+    if (result)
+        return result;
+    for (uint64_t i = 0; i < s->count; i++)
+        unpoison(s, i);
+    qi_lock_release(&s->shard->lock);
+    result = restore_contents(s);
+    qi_lock_acquire(&s->shard->lock);
+    if (!result) {
+        unmark_all(s);
+    } else {
+        qi_backing_unback_runs(s->page, s->runs, s->run_count);
+        shrink_names(s, s->count);
+    }
+    return result;
+}
+
+static quire_result change_to_awake(sleepers *s, qi_page_progress *progress)
+{
+    qi_lock_acquire(&s->shard->lock);
+    quire_result result = begin_change(s);
+    if (!result) {
+        result = wake_all(s, progress);
+        if (!result && s->run_count) {
+            progress->events.made = qi_page_made(s->page);
+            progress->events.made.resized = true;
+        }
+        qi_resize_end(s->page, true);
+    }
+    qi_lock_release(&s->shard->lock);
     return result;
 }
 
 quire_result qi_memory_wake(quire_memory *memory, const char *prefix, uint64_t *bytes)
 {
-    sleepers s = {.memory = memory};
-    quire_result result = select_all(&s, prefix, true);
+    sleepers s = {.memory = memory, .shard = memory->shards[0]};
+    qi_page_progress progress = {.within_budget = false};
+    quire_result result = select_all(&s, prefix, QI_PHASE_ASLEEP);
+    if (!result && s.count)
+        result = change_to_awake(&s, &progress);
     if (!result)
-        result = change_all(&s, qi_lazy_back);
-    const bool has_memory = !result;
+        *bytes = bytes_of_runs(&s);
     for (uint64_t i = 0; i < s.count && !result; i++)
-        result = copy_runs(&s, i, false);
-    if (result && has_memory) {
-        qi_error error;
-        qi_error_save(&error);
-        qi_ignore(change_all(&s, qi_lazy_unback));
-        qi_error_restore(&error); /* the caller gets the first one */
-    }
-    if (!result) {
-        forget_all(&s);
-        *bytes = s.bytes;
-    }
-    end(&s, result != QUIRE_SUCCESS);
+        qi_checked_woken(memory, s.items[i].slot);
+    end(&s, result ? QI_PHASE_ASLEEP : QI_PHASE_LIVE);
+    qi_page_events_report(memory, &progress.events, "");
     return result;
 }

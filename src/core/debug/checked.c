@@ -194,6 +194,24 @@ void qi_checked_resized(qi_slot *record)
     record->watch = (qi_watch){.tail = record->size, .end = record->size};
 }
 
+void qi_checked_asleep(qi_slot *record, qi_asleep *asleep)
+{
+    asleep->watch = record->watch;
+    record->watch = (qi_watch){.tail = 0};
+}
+
+void qi_checked_awake(qi_slot *record, const qi_asleep *asleep)
+{
+    record->watch = asleep->watch;
+}
+
+void qi_checked_woken(quire_memory *memory, uint32_t slot)
+{
+    qi_slot *record = qi_memory_slot(memory, slot);
+    if (record->watch.is_written)
+        record->watch.is_written = put_zones(memory, slot);
+}
+
 /* ---- verifying ---------------------------------------------------------------------------- */
 
 void qi_checked_await_reader(quire_memory *memory, uint32_t slot)

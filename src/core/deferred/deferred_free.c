@@ -326,7 +326,7 @@ quire_result qi_deferred_claim_and_free(quire_memory *memory, quire_allocation a
         return result;
     result = free_after(memory, slot, stream, value);
     if (result == QUIRE_ERROR_OUT_OF_HOST_MEMORY)
-        qi_slot_publish(&memory->slots, slot, QI_PHASE_LIVE);
+        qi_slot_unclaim(&memory->slots, slot);
     return result;
 }
 
@@ -567,7 +567,8 @@ void qi_deferred_forget_stream(quire_stream *stream)
 static void free_used(quire_memory *memory)
 {
     for (uint32_t i = 0; i < qi_slots_top(&memory->slots); i++) {
-        if (qi_slot_phase(&memory->slots, i) != QI_PHASE_LIVE)
+        const qi_phase phase = qi_slot_phase(&memory->slots, i);
+        if (phase != QI_PHASE_LIVE && phase != QI_PHASE_ASLEEP)
             continue;
         const qi_slot_meta *meta = qi_memory_slot(memory, i)->meta;
         if (meta && meta->uses && qi_slot_force_claim(&memory->slots, i))

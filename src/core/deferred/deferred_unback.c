@@ -100,10 +100,10 @@ quire_result qi_back_or_collect(quire_memory *memory, const quire_view *ranges, 
 {
     qi_error before;
     qi_error_save(&before);
-    quire_result result = qi_lazy_back(memory, ranges, count, false);
+    quire_result result = qi_lazy_back(memory, ranges, count);
     bool has_failed = result != QUIRE_SUCCESS;
     while (qi_is_out_of_memory(result) && qi_deferred_collect_quietly(memory))
-        result = qi_lazy_back(memory, ranges, count, false);
+        result = qi_lazy_back(memory, ranges, count);
     if (!result && has_failed)
         qi_error_restore(&before);
     return result;

@@ -216,9 +216,9 @@ void qi_stream_queue_put(qi_shard *shard, qi_wait *wait)
         const qi_slot *record = qi_memory_slot(shard->memory, wait->slot);
         shard->stats.deferred_count++;
         shard->stats.deferred_bytes += qi_stream_queue_held_by(record);
-        /* a checked build reuses no range before it has passed the quarantine; a lazy allocation
-           has no range that another one could have */
-        if (!wait->then && !QI_IS_CHECKED && !qi_slot_is_lazy(record))
+        /* a checked build reuses no range before it has passed the quarantine; a lazy or sleeping
+           allocation has no range that another one could have */
+        if (!wait->then && !QI_IS_CHECKED && !qi_slot_is_partial(record))
             put_into_bin(queue, wait, record->size);
     }
     qi_atomic_store_release_u64(&shard->deferred, qi_atomic_load_u64(&shard->deferred) + 1);

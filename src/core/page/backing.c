@@ -109,7 +109,7 @@ static void change_bytes(qi_page *page, uint64_t more, uint64_t less)
 /* ---- a round ------------------------------------------------------------------------------ */
 
 /* A list on the stack, so that no host memory is needed. */
-enum { MAX_SPANS = 64 };
+enum { MAX_SPANS = 128 };
 
 typedef struct span_list {
     quire_span spans[MAX_SPANS]; /* in ascending order */
@@ -126,20 +126,39 @@ static void add_span(span_list *list, const qi_chunk_run *run)
     list->bytes += run->size;
 }
 
-/* Lists pieces of a window that come after *at. Returns false if there are none. */
-static bool list_pieces(const quire_space *space, const qi_window *window, qi_piece piece,
-                        qi_chunk_run *at, span_list *list)
+/* What gets or loses memory, in ascending order: pieces of a window, or an array of runs. */
+typedef struct source {
+    const quire_space *space;
+    const qi_window *window; /* NULL: runs */
+    qi_piece piece;
+    const qi_chunk_run *runs;
+    uint64_t left;   /* runs */
+    qi_chunk_run at; /* the last one that was listed */
+} source;
+
+static source pieces_of(const qi_page *page, const qi_window *window, qi_piece piece)
 {
-    *list = (span_list){.count = 0};
-    while (list->count < MAX_SPANS && qi_space_next_piece(space, window, piece, at))
-        add_span(list, at);
-    return list->count != 0;
+    return (source){.space = page->shard->space, .window = window, .piece = piece};
 }
 
-static bool list_holes(const quire_space *space, const qi_window *window, qi_chunk_run *at,
-                       span_list *list)
+static bool next_run(source *s)
 {
-    return list_pieces(space, window, QI_PIECE_HOLE, at, list);
+    if (s->window)
+        return qi_space_next_piece(s->space, s->window, s->piece, &s->at);
+    if (!s->left)
+        return false;
+    s->at = *s->runs++;
+    s->left--;
+    return true;
+}
+
+/* Lists what comes next. Returns false if nothing does. */
+static bool list_next(source *s, span_list *list)
+{
+    *list = (span_list){.count = 0};
+    while (list->count < MAX_SPANS && next_run(s))
+        add_span(list, &s->at);
+    return list->count != 0;
 }
 
 /* Requires the shard's lock. Takes free chunks of up to `bytes` out of the space: a few ranges are
@@ -279,35 +298,41 @@ static quire_result back_holes(qi_round *r, bool takes, qi_page_progress *progre
 
 /* ---- windows ------------------------------------------------------------------------------ */
 
-/* Requires the shard's lock. Releases and reacquires it. Takes the memory of the holes that were
-   backed before `end`, after a later round has failed. */
-static void unback_before(qi_page *page, const qi_window *window, uint64_t end)
+/* Requires the shard's lock. Releases and reacquires it. Takes the memory of what begins before
+   `end`. */
+static void unback_before(qi_page *page, source from, uint64_t end)
 {
     qi_shard *shard = page->shard;
-    qi_chunk_run at = {0};
-    span_list done;
-    while (list_holes(shard->space, window, &at, &done) && done.spans[0].offset < end) {
-        change_bytes(page, 0, done.bytes);
+    span_list list;
+    while (list_next(&from, &list) && list.spans[0].offset < end) {
+        change_bytes(page, 0, list.bytes);
         qi_lock_release(&shard->lock);
-        unback(page, &done, false);
+        unback(page, &list, false);
         qi_lock_acquire(&shard->lock);
     }
 }
 
-/* Requires the shard's lock. Releases and reacquires it. Backs the holes of a reserved window. */
-static quire_result back_window(qi_page *page, const qi_window *window, bool takes,
-                                qi_page_progress *progress)
+/* Requires the shard's lock. Releases and reacquires it. Backs all of a source, or nothing. */
+static quire_result back_all(qi_page *page, const source *wanted, bool takes,
+                             qi_page_progress *progress)
 {
-    qi_chunk_run at = {0};
+    source rest = *wanted;
     qi_round r = {.page = page};
     quire_result result = QUIRE_SUCCESS;
-    while (!result && list_holes(page->shard->space, window, &at, &r.holes)) {
+    while (!result && list_next(&rest, &r.holes)) {
         r.held = 0;
         result = back_holes(&r, takes, progress);
     }
     if (result)
-        unback_before(page, window, r.holes.spans[0].offset);
+        unback_before(page, *wanted, r.holes.spans[0].offset);
     return result;
+}
+
+static quire_result back_window(qi_page *page, const qi_window *window, bool takes,
+                                qi_page_progress *progress)
+{
+    const source holes = pieces_of(page, window, QI_PIECE_HOLE);
+    return back_all(page, &holes, takes, progress);
 }
 
 /* Requires the shard's lock, for a page that is resizing. Releases and reacquires the lock. */
@@ -373,16 +398,25 @@ quire_result qi_backing_back_pieces(qi_page *page, const qi_window *part,
 
 void qi_backing_unback_pieces(qi_page *page, const qi_window *part, qi_piece piece)
 {
-    qi_shard *shard = page->shard;
-    qi_chunk_run at = {0};
-    span_list list;
-    while (list_pieces(shard->space, part, piece, &at, &list)) {
-        change_bytes(page, 0, list.bytes);
-        qi_lock_release(&shard->lock);
-        unback(page, &list, false);
-        qi_lock_acquire(&shard->lock);
-    }
-    qi_space_mark_pieces(shard->space, part, piece, QI_PIECE_HOLE);
+    unback_before(page, pieces_of(page, part, piece), UINT64_MAX);
+    qi_space_mark_pieces(page->shard->space, part, piece, QI_PIECE_HOLE);
+}
+
+/* ---- chunks that sleep ------------------------------------------------------------------ */
+
+quire_result qi_backing_back_runs(qi_page *page, const qi_chunk_run *runs, uint64_t count,
+                                  qi_page_progress *progress)
+{
+    const source wanted = {.runs = runs, .left = count};
+    quire_result result = back_all(page, &wanted, true, progress);
+    if (result)
+        restore_promise(page, progress);
+    return result;
+}
+
+void qi_backing_unback_runs(qi_page *page, const qi_chunk_run *runs, uint64_t count)
+{
+    unback_before(page, (source){.runs = runs, .left = count}, UINT64_MAX);
 }
 
 /* ---- in the child of a fork --------------------------------------------------------------- */
@@ -419,6 +453,18 @@ static void visit_kept(gaps *g, const quire_space_item *item)
     }
 }
 
+/* The chunks of a live range that sleep have no memory, also if a vanished thread was waking it. */
+static void unback_asleep(const gaps *g, const quire_space_item *item)
+{
+    const quire_memory *memory = g->page->shard->memory;
+    const quire_device *device = memory->device;
+    const uint64_t chunk = memory->chunk, end = item->offset + item->size;
+    for (uint64_t at = qi_align_down(item->offset, chunk); at < end; at += chunk)
+        if (qi_space_chunk_sleeps(g->page->shard->space, item->range, at))
+            device->table.page_unback(device->state, &g->page->native.native,
+                                      &(quire_span){at, chunk}, 1, false);
+}
+
 static bool visit_range(void *user, const quire_space_item *item)
 {
     gaps *g = user;
@@ -426,6 +472,8 @@ static bool visit_range(void *user, const quire_space_item *item)
         visit_kept(g, item);
         return true;
     }
+    if (!item->is_free)
+        unback_asleep(g, item);
     unback_gap(g, item->offset - item->left_padding);
     g->end = item->offset + item->size;
     return true;
@@ -440,7 +488,7 @@ void qi_backing_settle(qi_page *page)
     page->window.size = 0;
     qi_space_walk_region(space, page->region, visit_range, &g);
     unback_gap(&g, page->native.native.size);
-    set_bytes(page, space->region_bytes + g.kept);
+    set_bytes(page, space->region_bytes - space->asleep_bytes + g.kept);
 }
 
 /* ---- room --------------------------------------------------------------------------------- */
@@ -511,7 +559,9 @@ quire_result qi_backing_add(qi_shard *shard, uint64_t bytes, qi_page_progress *p
 uint64_t qi_backing_free(const qi_shard *shard)
 {
     const qi_page *page = qi_backing_page(shard);
-    return page ? page->native.bytes - page->tally->live_bytes : 0;
+    const uint64_t used =
+        page ? page->tally->live_bytes + page->asleep_bytes - shard->space->asleep_bytes : 0;
+    return page && page->native.bytes > used ? page->native.bytes - used : 0;
 }
 
 /* Whether this thread has put the page in its list: a trim applies the policy before its target. */

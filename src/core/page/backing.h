@@ -94,6 +94,11 @@ QUIRE_MUST_USE quire_result qi_backing_back_pieces(qi_page *page, const qi_windo
                                                    qi_page_progress *progress);
 void qi_backing_unback_pieces(qi_page *page, const qi_window *part, qi_piece piece);
 
+/* The same for runs in ascending order; the caller marks them before it takes their memory. */
+QUIRE_MUST_USE quire_result qi_backing_back_runs(qi_page *page, const qi_chunk_run *runs,
+                                                 uint64_t count, qi_page_progress *progress);
+void qi_backing_unback_runs(qi_page *page, const qi_chunk_run *runs, uint64_t count);
+
 /*
  * In the child of a fork, for an elastic page that a vanished thread was changing: what it had not
  * completed becomes holes, and no hole has memory. Calls the backend's table directly, without

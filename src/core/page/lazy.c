@@ -158,7 +158,7 @@ typedef struct change {
     qi_shard *shard; /* the only one of an elastic memory; its lock is held */
     const quire_view *ranges;
     uint64_t count;
-    bool asleep; /* whether the allocations must be asleep, or awake */
+    int accept; /* QI_ACCEPT_...: the phases of the allocations */
     qi_page *page;
 } change;
 
@@ -166,13 +166,6 @@ static quire_result refuse_kind(const quire_memory *memory, quire_allocation all
 {
     return qi_fail_naming(QUIRE_ERROR_UNSUPPORTED, "allocation %x of memory '%t' is not lazy",
                           memory->name, allocation.id);
-}
-
-static quire_result refuse_asleep(const quire_memory *memory, quire_allocation allocation)
-{
-    return qi_fail_naming(QUIRE_ERROR_WRONG_STATE,
-                          "allocation %x of memory '%t' is asleep: quire_memory_wake", memory->name,
-                          allocation.id);
 }
 
 /* Whole chunks around a range, or with `inward` those inside it, from the start of the page. A size
@@ -196,8 +189,6 @@ static quire_result check_range(const change *c, const quire_view *range, uint32
     const qi_slot *record = qi_memory_slot(c->memory, slot);
     if (!qi_slot_is_lazy(record))
         return refuse_kind(c->memory, range->allocation);
-    if (qi_slot_lazy(record)->is_asleep != c->asleep)
-        return refuse_asleep(c->memory, range->allocation);
     const uint64_t usable = qi_slot_usable(record);
     if (range->offset < usable && qi_range_fits(range->offset, range->size, usable))
         return QUIRE_SUCCESS;
@@ -220,7 +211,7 @@ static quire_result begin_uses(const change *c)
     for (uint64_t i = 0; i < c->count; i++) {
         uint32_t slot = 0;
         quire_result result =
-            qi_slot_begin_use(&c->memory->slots, c->ranges[i].allocation, QI_ACCEPT_LIVE, &slot);
+            qi_slot_begin_use(&c->memory->slots, c->ranges[i].allocation, c->accept, &slot);
         if (!result) {
             result = check_range(c, &c->ranges[i], slot);
             if (result)
@@ -271,27 +262,21 @@ static void end(const change *c, bool has_changed, qi_page_events *events)
 
 /* ---- counts ------------------------------------------------------------------------------- */
 
-/* Counts bytes that an allocation got. Fails with OVER_BUDGET if a limit of its name is too low. */
-static quire_result count_more(const change *c, qi_slot *record, uint64_t bytes)
+/* The accounts of names are the caller's. */
+static void count_more(qi_shard *shard, qi_slot *record, uint64_t bytes)
 {
-    quire_memory_stats *stats = &c->shard->stats;
-    const char *name = record->meta->name;
-    quire_result result = qi_names_grow(&c->memory->names, name, bytes);
-    if (result)
-        return result;
+    quire_memory_stats *stats = &shard->stats;
     stats->live_bytes += bytes;
     stats->requested_bytes += bytes;
     record->tally->live_bytes += bytes;
     record->size += bytes;
     record->requested += bytes;
     qi_checked_resized(record);
-    return QUIRE_SUCCESS;
 }
 
 static void count_less(qi_shard *shard, qi_slot *record, uint64_t bytes)
 {
     quire_memory_stats *stats = &shard->stats;
-    qi_names_shrink(&shard->memory->names, record->meta ? record->meta->name : NULL, bytes);
     qi_shard_keep_peaks(stats);
     qi_raise(&record->tally->peak_live_bytes, record->tally->live_bytes);
     stats->live_bytes -= bytes;
@@ -303,6 +288,13 @@ static void count_less(qi_shard *shard, qi_slot *record, uint64_t bytes)
 }
 
 /* ---- giving memory ------------------------------------------------------------------------ */
+
+/* The same, for an allocation that is awake. */
+static void count_less_named(qi_shard *shard, qi_slot *record, uint64_t bytes)
+{
+    qi_names_shrink(&shard->memory->names, record->meta ? record->meta->name : NULL, bytes, bytes);
+    count_less(shard, record, bytes);
+}
 
 static void unpoison(const qi_page *page, const qi_window *part)
 {
@@ -341,11 +333,12 @@ static quire_result back_range(const change *c, const quire_view *range, qi_page
         result = qi_backing_back_pieces(c->page, &part, progress);
     if (result)
         return result;
-    result = count_more(c, record, missing);
+    result = qi_names_grow(&c->memory->names, record->meta->name, missing, missing);
     if (result) {
         qi_backing_unback_pieces(c->page, &part, QI_PIECE_HOLE);
         return result;
     }
+    count_more(c->shard, record, missing);
     unpoison(c->page, &part);
     qi_space_mark_pieces(space, &part, QI_PIECE_HOLE, QI_PIECE_FRESH);
     return QUIRE_SUCCESS;
@@ -357,7 +350,7 @@ static void take_memory(const change *c, uint64_t count, qi_piece piece)
     for (uint64_t i = 0; i < count; i++) {
         qi_slot *record = record_of(c->memory, &c->ranges[i]);
         const qi_window window = qi_lazy_window(qi_slot_lazy(record));
-        count_less(c->shard, record, bytes_of(c->shard->space, &window, piece));
+        count_less_named(c->shard, record, bytes_of(c->shard->space, &window, piece));
         qi_backing_unback_pieces(c->page, &window, piece);
     }
 }
@@ -370,10 +363,9 @@ static void mark_all(const change *c, uint64_t count, qi_piece from, qi_piece to
     }
 }
 
-quire_result qi_lazy_back(quire_memory *memory, const quire_view *ranges, uint64_t count,
-                          bool asleep)
+quire_result qi_lazy_back(quire_memory *memory, const quire_view *ranges, uint64_t count)
 {
-    change c = {memory, memory->shards[0], ranges, count, asleep, NULL};
+    change c = {memory, memory->shards[0], ranges, count, QI_ACCEPT_LIVE, NULL};
     qi_page_progress progress = {.within_budget = false};
     quire_result result = begin(&c);
     if (result || !count)
@@ -449,10 +441,9 @@ static void let_leave(const change *c, qi_page_events *events)
             .size = c->page->native.bytes, .number = c->page->number, .resized = true};
 }
 
-quire_result qi_lazy_unback(quire_memory *memory, const quire_view *ranges, uint64_t count,
-                            bool asleep)
+quire_result qi_lazy_unback(quire_memory *memory, const quire_view *ranges, uint64_t count)
 {
-    change c = {memory, memory->shards[0], ranges, count, asleep, NULL};
+    change c = {memory, memory->shards[0], ranges, count, QI_ACCEPT_LIVE, NULL};
     qi_page_events events = {.gone = NULL};
     quire_result result = begin(&c);
     if (result || !count)
@@ -469,7 +460,7 @@ quire_result qi_lazy_unback(quire_memory *memory, const quire_view *ranges, uint
 quire_result qi_lazy_begin_wait(quire_memory *memory, const quire_view *ranges, uint64_t count,
                                 void (*enter)(void *user, uint64_t i, uint32_t number), void *user)
 {
-    change c = {memory, memory->shards[0], ranges, count, false, NULL};
+    change c = {memory, memory->shards[0], ranges, count, QI_ACCEPT_LIVE, NULL};
     quire_result result = begin(&c);
     if (result || !count)
         return result;
@@ -488,16 +479,11 @@ quire_result qi_lazy_begin_wait(quire_memory *memory, const quire_view *ranges, 
 uint64_t qi_lazy_end_wait(quire_memory *memory, quire_allocation allocation, uint32_t number)
 {
     const quire_view range = {.allocation = allocation};
-    change c = {memory, memory->shards[0], &range, 1, false, NULL};
+    change c = {memory, memory->shards[0], &range, 1, QI_ACCEPT_LIVE | QI_ACCEPT_ASLEEP, NULL};
     qi_page_events events = {.gone = NULL};
     qi_error error;
     qi_error_save(&error);
-    quire_result begun = begin(&c);
-    if (begun == QUIRE_ERROR_WRONG_STATE) {
-        c.asleep = true;
-        begun = begin(&c);
-    }
-    const bool is_live = !begun;
+    const bool is_live = !begin(&c);
     qi_error_restore(&error);
     if (!is_live)
         return 0;
@@ -512,51 +498,27 @@ uint64_t qi_lazy_end_wait(quire_memory *memory, quire_allocation allocation, uin
 
 /* ---- sleep -------------------------------------------------------------------------------- */
 
-bool qi_lazy_hold(quire_memory *memory, uint32_t slot)
+uint64_t qi_lazy_bytes(const qi_page *page, uint32_t slot, qi_piece piece)
 {
-    qi_error error;
-    qi_error_save(&error);
-    const quire_allocation allocation = qi_slot_public_handle(&memory->slots, slot);
-    const bool is_live = !qi_slot_begin_use(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
-    qi_error_restore(&error);
-    if (is_live)
-        qi_slot_lazy(qi_memory_slot(memory, slot))->changing++;
-    return is_live;
+    const qi_lazy *lazy = qi_slot_lazy(qi_memory_slot(page->shard->memory, slot));
+    const qi_window window = qi_lazy_window(lazy);
+    return bytes_of(page->shard->space, &window, piece);
 }
 
-void qi_lazy_drop(quire_memory *memory, uint32_t slot)
+void qi_lazy_sleep(qi_page *page, uint32_t slot)
 {
-    qi_slot_lazy(qi_memory_slot(memory, slot))->changing--;
-    qi_slot_end_use(&memory->slots, slot);
+    qi_slot *record = qi_memory_slot(page->shard->memory, slot);
+    const qi_window window = qi_lazy_window(qi_slot_lazy(record));
+    count_less(page->shard, record, qi_lazy_bytes(page, slot, QI_PIECE_BACKED));
+    qi_space_mark_pieces(page->shard->space, &window, QI_PIECE_BACKED, QI_PIECE_ASLEEP);
 }
 
-bool qi_lazy_is_idle(const quire_memory *memory, uint32_t slot)
+void qi_lazy_wake(qi_page *page, uint32_t slot)
 {
-    const uint64_t word = qi_atomic_load_acquire_u64(qi_slot_state(&memory->slots, slot));
-    return qi_word_uses(word) == 1 && !qi_word_maps(word);
-}
-
-uint64_t qi_lazy_count(quire_memory *memory)
-{
-    qi_shard *shard = memory->shards[0];
-    qi_lock_acquire(&shard->lock);
-    const qi_page *page = qi_backing_page(shard);
-    const uint64_t count = page ? page->lazy_count : 0;
-    qi_lock_release(&shard->lock);
-    return count;
-}
-
-uint64_t qi_lazy_runs(const quire_memory *memory, uint32_t slot, qi_asleep_run *runs, uint64_t room)
-{
-    const qi_window window = qi_lazy_window(qi_slot_lazy(qi_memory_slot(memory, slot)));
-    qi_chunk_run run = {0};
-    uint64_t count = 0;
-    while (qi_space_next_piece(memory->shards[0]->space, &window, QI_PIECE_BACKED, &run)) {
-        if (count < room)
-            runs[count] = (qi_asleep_run){run.offset - window.offset, run.size};
-        count++;
-    }
-    return count;
+    qi_slot *record = qi_memory_slot(page->shard->memory, slot);
+    const qi_window window = qi_lazy_window(qi_slot_lazy(record));
+    count_more(page->shard, record, qi_lazy_bytes(page, slot, QI_PIECE_ASLEEP));
+    qi_space_mark_pieces(page->shard->space, &window, QI_PIECE_ASLEEP, QI_PIECE_BACKED);
 }
 
 /* ---- in the child of a fork --------------------------------------------------------------- */
@@ -573,7 +535,7 @@ static bool settle(void *user, const quire_space_item *item)
     qi_space_mark_pieces(space, &window, QI_PIECE_FRESH, QI_PIECE_HOLE);
     qi_space_mark_pieces(space, &window, QI_PIECE_LEAVING, QI_PIECE_HOLE);
     qi_space_mark_pieces(space, &window, QI_PIECE_WAITING, QI_PIECE_HOLE); /* all points passed */
-    count_less(page->shard, record, record->size - bytes_of(space, &window, QI_PIECE_BACKED));
+    count_less_named(page->shard, record, record->size - bytes_of(space, &window, QI_PIECE_BACKED));
     return true;
 }
 
@@ -604,11 +566,8 @@ quire_result qi_lazy_check(quire_memory *memory, uint32_t slot, uint64_t offset,
     const qi_window window = qi_lazy_window(lazy);
     const uint64_t begin = window.offset + offset, end = begin + size;
     qi_lock_acquire(lock);
-    const bool is_asleep = lazy->is_asleep;
     const uint64_t has = end_of_memory(memory->shards[0]->space, &window, begin, end);
     qi_lock_release(lock);
-    if (is_asleep)
-        return refuse_asleep(memory, qi_slot_public_handle(&memory->slots, slot));
     return has == end ? QUIRE_SUCCESS
                       : qi_fail_naming(QUIRE_ERROR_WRONG_STATE,
                                        "offset %u of a lazy allocation in '%t' has no memory: "

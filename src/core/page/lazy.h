@@ -25,31 +25,20 @@
 QUIRE_MUST_USE quire_result qi_lazy_take(qi_shard *shard, const qi_range_request *request,
                                          uint32_t *slot, qi_page_progress *progress);
 
-/*
- * As quire_back_range and quire_unback_range, for checked pointers: of allocations that are awake,
- * or of those that are asleep and held. Require no lock. Fail also with WRONG_STATE.
- */
+/* As quire_back_range and quire_unback_range, for checked pointers. Require no lock. */
 QUIRE_MUST_USE quire_result qi_lazy_back(quire_memory *memory, const quire_view *ranges,
-                                         uint64_t count, bool asleep);
+                                         uint64_t count);
 QUIRE_MUST_USE quire_result qi_lazy_unback(quire_memory *memory, const quire_view *ranges,
-                                           uint64_t count, bool asleep);
+                                           uint64_t count);
 
 /*
- * Require the shard's lock. A hold is a use of a live lazy allocation by a call that changes its
- * chunks. Holding fails if the allocation is not live. Idle: it has one use, the caller's hold, and
- * nobody has it mapped.
+ * Require the shard's lock, for a page that is resizing and a slot that is ASLEEP and in use
+ * (copy/sleep.h). Chunks with memory become pieces that sleep, or the other way, and are counted;
+ * their memory is not touched, and accounts of names do not change. Bytes: of one kind of pieces.
  */
-bool qi_lazy_hold(quire_memory *memory, uint32_t slot);
-void qi_lazy_drop(quire_memory *memory, uint32_t slot);
-bool qi_lazy_is_idle(const quire_memory *memory, uint32_t slot);
-
-/* Requires no lock. Returns how many lazy allocations there are. */
-uint64_t qi_lazy_count(quire_memory *memory);
-
-/* Requires the shard's lock. Writes up to `room` runs of chunks with memory; returns how many there
-   are. */
-uint64_t qi_lazy_runs(const quire_memory *memory, uint32_t slot, qi_asleep_run *runs,
-                      uint64_t room);
+void qi_lazy_sleep(qi_page *page, uint32_t slot);
+void qi_lazy_wake(qi_page *page, uint32_t slot);
+uint64_t qi_lazy_bytes(const qi_page *page, uint32_t slot, qi_piece piece);
 
 /*
  * Require no lock. Begin: as qi_lazy_unback, but the chunks of range i wait for a point of a new
@@ -65,8 +54,8 @@ uint64_t qi_lazy_end_wait(quire_memory *memory, quire_allocation allocation, uin
    no memory. Takes no lock. */
 void qi_lazy_settle(qi_page *page);
 
-/* Requires no lock. Fails with WRONG_STATE if a lazy allocation, which the caller has in use, is
-   asleep, or a byte of the range, which may be empty, has no memory. */
+/* Requires no lock. Fails with WRONG_STATE if a byte of the range, which may be empty, of a lazy
+   allocation, which the caller has in use, has no memory. */
 QUIRE_MUST_USE quire_result qi_lazy_check(quire_memory *memory, uint32_t slot, uint64_t offset,
                                           uint64_t size);
 

@@ -41,7 +41,7 @@ quire_result qi_range_take_page(qi_page *page, const qi_range_request *request, 
     return QUIRE_SUCCESS;
 }
 
-/* ---- lazy allocations --------------------------------------------------------------------- */
+/* ---- lazy and sleeping allocations --------------------------------------------------------- */
 
 /* Chunks without memory have no addresses to find, and those with memory are free. */
 static void uncover(const qi_page *page, const qi_window *window)
@@ -51,20 +51,39 @@ static void uncover(const qi_page *page, const qi_window *window)
     while (qi_space_next_piece(space, window, QI_PIECE_HOLE, &run))
         qi_addresses_uncover(page->shard->memory, page, run.offset, run.size);
     run = (qi_chunk_run){0};
+    while (qi_space_next_piece(space, window, QI_PIECE_ASLEEP, &run))
+        qi_addresses_uncover(page->shard->memory, page, run.offset, run.size);
+    run = (qi_chunk_run){0};
     while (qi_space_next_piece(space, window, QI_PIECE_BACKED, &run))
         qi_checked_page_grown(page, run.offset, run.offset + run.size);
 }
 
-void qi_range_give_lazy(qi_shard *shard, const qi_slot *record)
+static void give_lazy(qi_shard *shard, const qi_slot *record)
 {
     qi_page *page = record->tally->page;
     qi_lazy *lazy = qi_slot_lazy(record);
     const qi_window window = qi_lazy_window(lazy);
     uncover(page, &window);
     qi_space_close_window(shard->space, &window);
-    qi_asleep_release(&shard->memory->host, &lazy->asleep);
     qi_host_release(&shard->memory->host, lazy, 1, sizeof *lazy);
     page->lazy_count--;
+}
+
+/* The meta record, with the contents, is released already. */
+static void give_asleep(qi_shard *shard, const qi_slot *record)
+{
+    quire_placement at;
+    qi_ignore(qi_space_get(shard->space, record->asleep, &at)); /* it is live */
+    record->tally->page->asleep_bytes -= at.size;
+    qi_space_free_asleep(shard->space, record->asleep);
+}
+
+void qi_range_give_partial(qi_shard *shard, const qi_slot *record)
+{
+    if (qi_slot_is_lazy(record))
+        give_lazy(shard, record);
+    else
+        give_asleep(shard, record);
 }
 
 /* ---- the inbox ---------------------------------------------------------------------------- */

@@ -144,8 +144,8 @@ static inline qi_window qi_lazy_window(const qi_lazy *lazy)
         .region = lazy->region, .node = lazy->node, .offset = lazy->offset, .size = lazy->size};
 }
 
-/* Gives the addresses of a lazy slot back: chunks with memory are free then. */
-void qi_range_give_lazy(qi_shard *shard, const qi_slot *record);
+/* Gives back the range of a lazy or sleeping slot. Chunks of a lazy one with memory are free. */
+void qi_range_give_partial(qi_shard *shard, const qi_slot *record);
 
 /* Gives back a PRIVATE slot whose range is free already. Returns whether its page became empty. */
 static inline bool qi_range_give_slot(qi_shard *shard, qi_slot *record, uint32_t slot)
@@ -165,8 +165,8 @@ static inline bool qi_range_give(qi_shard *shard, qi_slot *record, uint32_t slot
     __builtin_prefetch(record->tally, 1);
     if (record->range.id) /* The range is live: this cannot fail. */
         (void)shard->space->free_range(shard->space, record->range);
-    else if (qi_slot_is_lazy(record)) /* and not on a dedicated page */
-        qi_range_give_lazy(shard, record);
+    else if (qi_slot_is_partial(record)) /* and not on a dedicated page */
+        qi_range_give_partial(shard, record);
     return qi_range_give_slot(shard, record, slot);
 }
 

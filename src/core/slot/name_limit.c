@@ -111,33 +111,33 @@ quire_result qi_names_replace_any(qi_names *names, const char *old, const char *
 }
 
 static void shrink_before(const qi_names *names, const qi_name_limit *end, const char *name,
-                          uint64_t bytes)
+                          uint64_t held, uint64_t requested)
 {
     for (qi_name_limit *limit = names->first; limit != end; limit = limit->next)
         if (is_of(limit, name)) {
-            qi_account_give(&limit->held, bytes);
-            qi_atomic_sub_u64(&limit->requested, bytes);
+            qi_account_give(&limit->held, held);
+            qi_atomic_sub_u64(&limit->requested, requested);
         }
 }
 
-quire_result qi_names_grow(qi_names *names, const char *name, uint64_t bytes)
+quire_result qi_names_grow(qi_names *names, const char *name, uint64_t held, uint64_t requested)
 {
-    uint64_t held = 0;
+    uint64_t used = 0;
     for (qi_name_limit *limit = names->first; limit; limit = limit->next) {
         if (!is_of(limit, name))
             continue;
-        if (!qi_account_take(&limit->held, bytes, qi_account_max(&limit->held), &held)) {
-            shrink_before(names, limit, name, bytes);
-            return refuse(limit, bytes, held);
+        if (!qi_account_take(&limit->held, held, qi_account_max(&limit->held), &used)) {
+            shrink_before(names, limit, name, held, requested);
+            return refuse(limit, held, used);
         }
-        qi_atomic_add_u64(&limit->requested, bytes);
+        qi_atomic_add_u64(&limit->requested, requested);
     }
     return QUIRE_SUCCESS;
 }
 
-void qi_names_shrink(qi_names *names, const char *name, uint64_t bytes)
+void qi_names_shrink(qi_names *names, const char *name, uint64_t held, uint64_t requested)
 {
-    shrink_before(names, NULL, name, bytes);
+    shrink_before(names, NULL, name, held, requested);
 }
 
 qi_name_limit **qi_name_limit_find(qi_names *names, const char *prefix)

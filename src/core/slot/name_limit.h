@@ -55,10 +55,11 @@ QUIRE_MUST_USE static inline quire_result qi_names_replace(qi_names *names, cons
     return names->first ? qi_names_replace_any(names, old, name, record) : QUIRE_SUCCESS;
 }
 
-/* An allocation with this name (NULL: none) has got or lost bytes. Growing fails with OVER_BUDGET
-   if a limit leaves less; nothing changed then. */
-QUIRE_MUST_USE quire_result qi_names_grow(qi_names *names, const char *name, uint64_t bytes);
-void qi_names_shrink(qi_names *names, const char *name, uint64_t bytes);
+/* An allocation with this name (NULL: none) has got or lost bytes, `held` with padding. Growing
+   fails with OVER_BUDGET if a limit leaves less; nothing changed then. */
+QUIRE_MUST_USE quire_result qi_names_grow(qi_names *names, const char *name, uint64_t held,
+                                          uint64_t requested);
+void qi_names_shrink(qi_names *names, const char *name, uint64_t held, uint64_t requested);
 
 /* Returns the bytes that an allocation counts for: size and left padding, without red zones. */
 uint64_t qi_name_held_by(const qi_slot *record);

@@ -203,7 +203,8 @@ static qi_atomic_u64 *look_up(const qi_slots *slots, quire_allocation allocation
 static bool accepts(int accept, qi_phase phase)
 {
     return (phase == QI_PHASE_LIVE && accept & QI_ACCEPT_LIVE) ||
-           (phase == QI_PHASE_RESERVED && accept & QI_ACCEPT_RESERVED);
+           (phase == QI_PHASE_RESERVED && accept & QI_ACCEPT_RESERVED) ||
+           (phase == QI_PHASE_ASLEEP && accept & QI_ACCEPT_ASLEEP);
 }
 
 /* Fails unless a word has the generation of the handle and an accepted phase. */
@@ -217,6 +218,10 @@ static quire_result judge(const qi_slots *slots, uint64_t word, quire_allocation
     if (!accepts(accept, phase) && phase == QI_PHASE_RESERVED)
         return qi_fail_with(QUIRE_ERROR_WRONG_STATE,
                             "allocation %x is reserved: commit or abort it first", allocation.id);
+    if (!accepts(accept, phase) && accept & QI_ACCEPT_LIVE)
+        return qi_fail_with(QUIRE_ERROR_WRONG_STATE,
+                            "allocation %x is asleep: quire_memory_wake gives it memory",
+                            allocation.id);
     if (!accepts(accept, phase))
         return qi_fail_with(QUIRE_ERROR_WRONG_STATE, "allocation %x is committed already",
                             allocation.id);
@@ -291,6 +296,8 @@ quire_result qi_slot_claim_or_fail(const qi_slots *slots, quire_allocation alloc
     if (!state)
         return qi_error_result();
     uint64_t word = qi_atomic_load_acquire_u64(state), leaving;
+    if (accept & QI_ACCEPT_LIVE)
+        accept |= QI_ACCEPT_ASLEEP;
     do {
         quire_result result = judge(slots, word, allocation, accept);
         if (result)
@@ -300,6 +307,52 @@ quire_result qi_slot_claim_or_fail(const qi_slots *slots, quire_allocation alloc
         leaving = qi_slot_word(qi_slot_generation(word), QI_PHASE_PRIVATE, 0);
     } while (!qi_atomic_exchange_if_u64(state, &word, leaving));
     return QUIRE_SUCCESS;
+}
+
+void qi_slot_unclaim(const qi_slots *slots, uint32_t slot)
+{
+    const bool is_asleep = qi_slot_at(slots, slot)->extras & QI_EXTRA_ASLEEP;
+    qi_atomic_u64 *state = qi_slot_state(slots, slot);
+    const uint64_t generation = qi_atomic_load_u64(state) >> QI_GENERATION_SHIFT;
+    qi_atomic_store_release_u64(state, is_asleep
+                                           ? generation << QI_GENERATION_SHIFT | QI_WORD_ASLEEP
+                                           : qi_slot_word((uint32_t)generation, QI_PHASE_LIVE, 0));
+}
+
+/* From a word without maps and uses to an ASLEEP one with a use. */
+static qi_slot_begun begin_asleep(const qi_slots *slots, uint32_t slot, qi_phase from)
+{
+    qi_atomic_u64 *state = qi_slot_state(slots, slot);
+    uint64_t word = qi_atomic_load_acquire_u64(state), asleep;
+    do {
+        if (qi_word_phase(word) != from)
+            return QI_SLOT_GONE;
+        if (qi_word_maps(word) || qi_word_uses(word))
+            return QI_SLOT_BUSY;
+        asleep = qi_slot_word(qi_slot_generation(word), 0, 0) | QI_WORD_ASLEEP;
+    } while (!qi_atomic_exchange_if_u64(state, &word, asleep + 1));
+    return QI_SLOT_BEGUN;
+}
+
+qi_slot_begun qi_slot_begin_sleep(const qi_slots *slots, uint32_t slot)
+{
+    return begin_asleep(slots, slot, QI_PHASE_LIVE);
+}
+
+qi_slot_begun qi_slot_begin_wake(const qi_slots *slots, uint32_t slot)
+{
+    return begin_asleep(slots, slot, QI_PHASE_ASLEEP);
+}
+
+void qi_slot_end_sleep(const qi_slots *slots, uint32_t slot, qi_phase phase)
+{
+    qi_atomic_u64 *state = qi_slot_state(slots, slot);
+    uint64_t word = qi_atomic_load_acquire_u64(state), ended;
+    do { /* calls that read what the record says have further uses */
+        ended = phase == QI_PHASE_ASLEEP
+                    ? word - 1
+                    : qi_slot_word(qi_slot_generation(word), phase, qi_word_uses(word) - 1);
+    } while (!qi_atomic_exchange_if_u64(state, &word, ended));
 }
 
 bool qi_slot_force_claim(const qi_slots *slots, uint32_t slot)
@@ -324,7 +377,7 @@ qi_phase qi_slot_phase(const qi_slots *slots, uint32_t slot)
 quire_allocation qi_slot_public_handle(const qi_slots *slots, uint32_t slot)
 {
     uint64_t word = qi_atomic_load_acquire_u64(qi_slot_state(slots, slot));
-    if (qi_word_phase(word) != QI_PHASE_LIVE && qi_word_phase(word) != QI_PHASE_RESERVED)
+    if (qi_word_phase(word) == QI_PHASE_FREE || qi_word_phase(word) == QI_PHASE_PRIVATE)
         return (quire_allocation){0};
     return (quire_allocation){qi_handle(slots->tag, qi_slot_generation(word), slot)};
 }
@@ -413,8 +466,14 @@ void qi_slots_drop_uses(const qi_slots *slots)
     for (uint32_t slot = 0, top = qi_slots_top(slots); slot < top; slot++) {
         qi_atomic_u64 *state = qi_slot_state(slots, slot);
         uint64_t word = qi_atomic_load_u64(state), holds = 0;
-        if (qi_word_phase(word) != QI_PHASE_LIVE && qi_word_phase(word) != QI_PHASE_RESERVED)
+        if (qi_word_phase(word) == QI_PHASE_FREE || qi_word_phase(word) == QI_PHASE_PRIVATE)
             continue;
+        if (qi_word_is_asleep(word)) {
+            qi_slot *record = qi_slot_at(slots, slot);
+            record->extras &= (uint8_t)~QI_EXTRA_CHANGING;
+            if (!(record->extras & QI_EXTRA_ASLEEP))
+                word = qi_slot_word(qi_slot_generation(word), QI_PHASE_LIVE, qi_word_uses(word));
+        }
         if (qi_table_has(&slots->holds, slot))
             holds = qi_atomic_load_u32(qi_slot_hold_count(slots, slot));
         if (qi_word_uses(word) != holds) /* after a fork a store makes the system copy the page */
@@ -429,7 +488,7 @@ quire_result qi_slot_add_map(const qi_slots *slots, uint32_t slot)
     qi_atomic_u64 *state = qi_slot_state(slots, slot);
     uint64_t word = qi_atomic_load_acquire_u64(state);
     do {
-        if (qi_word_maps(word) == QI_WORD_COUNT_MASK)
+        if (qi_word_maps(word) == QI_WORD_COUNT_MASK - (qi_word_phase(word) == QI_PHASE_RESERVED))
             return qi_fail_naming(QUIRE_ERROR_OUT_OF_RANGE,
                                   "allocation %x of memory '%t' is mapped %u times: no more",
                                   slots->owner, qi_slot_public_handle(slots, slot).id,
@@ -458,9 +517,9 @@ uint32_t qi_slot_map_count(const qi_slots *slots, uint32_t slot)
 
 void qi_asleep_release(qi_host *host, qi_asleep *asleep)
 {
-    qi_host_release(host, asleep->runs, asleep->count, sizeof *asleep->runs);
-    qi_host_release(host, asleep->bytes, asleep->size, 1);
-    *asleep = (qi_asleep){.runs = NULL};
+    if (asleep)
+        qi_host_release(host, asleep->bytes, asleep->count, 1);
+    qi_host_release(host, asleep, 1, sizeof *asleep);
 }
 
 /* ---- meta records ------------------------------------------------------------------------- */
@@ -471,8 +530,7 @@ void qi_slot_meta_release(qi_host *host, qi_slot_meta *meta)
         return;
     qi_host_release_text(host, meta->name);
     qi_host_release(host, meta->image, 1, sizeof *meta->image);
-    if (meta->lazy)
-        qi_asleep_release(host, &meta->lazy->asleep);
+    qi_asleep_release(host, meta->asleep);
     qi_host_release(host, meta->lazy, 1, sizeof *meta->lazy);
     qi_host_release(host, meta, 1, sizeof *meta);
 }

@@ -11,6 +11,7 @@
  *   63          38 37 36 35                                   0
  *  +--------------+-----+--------------------------------------+
  *  |  generation  |phase| live: maps (18), uses (18)           |
+ *  |              |     | asleep: no maps, uses (18)           |
  *  |              |     | free, private: linked slot (26)      |
  *  +--------------+-----+--------------------------------------+
  *
@@ -46,7 +47,8 @@ typedef enum qi_phase {
     QI_PHASE_FREE = 0,
     QI_PHASE_RESERVED, /* has a range, is not committed */
     QI_PHASE_LIVE,
-    QI_PHASE_PRIVATE /* being created, or claimed by a free or an abort: one thread owns it */
+    QI_PHASE_PRIVATE, /* being created, or claimed by a free or an abort: one thread owns it */
+    QI_PHASE_ASLEEP   /* a RESERVED word with as many maps as fit: it has a range, and no memory */
 } qi_phase;
 
 /* What quire_image_info says of an image. Less than a cache line, so that its allocation is cheap:
@@ -59,17 +61,19 @@ typedef struct qi_slot_image {
     uint8_t channel_count, channel_type, tiling, dimensions;
 } qi_slot_image;
 
-/* Chunks of a lazy allocation in a row. */
-typedef struct qi_asleep_run {
-    uint64_t offset, size; /* in the allocation */
-} qi_asleep_run;
-
-/* What a sleeping allocation had: its chunks with memory, and their contents (copy/sleep.h). */
+/* What a sleeping allocation had (copy/sleep.h). */
 typedef struct qi_asleep {
-    qi_asleep_run *runs;
+    char *bytes; /* its contents; of a lazy one, of its chunks with memory; NULL: not kept */
     uint64_t count;
-    char *bytes; /* of the runs, one after the other; NULL: they are not kept */
-    uint64_t size;
+    /* of an allocation that is not lazy, the fields of its record: */
+    uint64_t size, requested;
+    quire_range range;
+    uint64_t behind; /* bytes of the rear zone */
+    uint64_t named;  /* bytes in the accounts of its name */
+    uint32_t left_padding;
+#ifdef QUIRE_CHECKED
+    qi_watch watch;
+#endif
 } qi_asleep;
 
 /* The addresses of a lazy allocation (page/lazy.h). */
@@ -78,8 +82,6 @@ typedef struct qi_lazy {
     uint32_t region, node; /* of its kept window */
     uint64_t requested;    /* bytes that the caller can use */
     uint64_t changing;     /* uses by calls that change chunks; protected by the shard lock */
-    bool is_asleep;        /* protected likewise */
-    qi_asleep asleep;      /* belongs to the call that puts it to sleep or wakes it */
 } qi_lazy;
 
 /*
@@ -92,6 +94,7 @@ typedef struct qi_slot_meta {
     struct qi_wait *uses; /* recorded uses, which a free waits for; protected by the shard lock */
     qi_slot_image *image; /* of an image, or NULL */
     qi_lazy *lazy;        /* of a lazy allocation, or NULL */
+    qi_asleep *asleep;    /* of a sleeping allocation, or NULL; protected by the shard lock */
 } qi_slot_meta;
 
 /* 64 bytes, one cache line; larger in checked builds. */
@@ -103,8 +106,9 @@ typedef struct qi_slot {
         uint64_t user_data; /* of a raw range; protected by the shard lock */
         uint64_t native;    /* of an object: the native object or 0; protected likewise */
         qi_lazy *lazy;      /* of a lazy allocation without a meta record: it is being released */
+        quire_range asleep; /* of another sleeping allocation, likewise */
     };
-    quire_range range;      /* in the space; {0} in a dedicated page */
+    quire_range range;      /* in the space; {0} in a dedicated page, and asleep */
     qi_slot_meta *meta;     /* or NULL; set under the shard lock */
     struct qi_tally *tally; /* of the page */
     uint32_t left_padding;  /* less than the largest alignment, which is at most 1 GiB */
@@ -117,14 +121,16 @@ typedef struct qi_slot {
 #endif
 } qi_slot;
 
-/* What the record of a slot says about its release, in `extras`. The last three are rare:
-   range.c tests for them by one comparison. */
+/* What the record of a slot says about its release, in `extras`. Those from ADDRESS on are rare:
+   range.c tests for them by one comparison, and for the last two. */
 enum {
     QI_EXTRA_OBJECT = 1,   /* the slot has an object; a native one is destroyed */
     QI_EXTRA_BORROWED = 2, /* the native object is the caller's and outlives the allocation */
     QI_EXTRA_ADDRESS = 4,  /* the allocation is found by address (find/addresses.h) */
     QI_EXTRA_MAPPED = 8,   /* the allocation is mapped while it lives (page/map.h) */
-    QI_EXTRA_LAZY = 16     /* its range is a kept window (page/lazy.h) */
+    QI_EXTRA_LAZY = 16,    /* its range is a kept window (page/lazy.h) */
+    QI_EXTRA_ASLEEP = 32,  /* it has no memory until it wakes (copy/sleep.h) */
+    QI_EXTRA_CHANGING = 64 /* a call puts it to sleep or wakes it */
 };
 
 /* All usages of buffers. */
@@ -219,17 +225,61 @@ static inline qi_lazy *qi_slot_lazy(const qi_slot *record)
     return record->meta ? record->meta->lazy : record->lazy;
 }
 
-/* Require the same. Return the bytes that the caller can use, and those of addresses from the
-   offset on. */
+/* Whether `size` and `requested` are not those of the addresses: it is lazy, or asleep. */
+static inline bool qi_slot_is_partial(const qi_slot *record)
+{
+    return record->extras >= QI_EXTRA_LAZY;
+}
+
+/* Requires the same. What a sleeping allocation that is not lazy had; NULL for others. */
+static inline const qi_asleep *qi_slot_asleep(const qi_slot *record)
+{
+    return record->extras & QI_EXTRA_ASLEEP && !qi_slot_is_lazy(record) && record->meta
+               ? record->meta->asleep
+               : NULL;
+}
+
+/* Require the same, for a partial one. */
+static inline uint64_t qi_slot_partial_usable(const qi_slot *record)
+{
+    const qi_asleep *asleep = qi_slot_asleep(record);
+    if (qi_slot_is_lazy(record))
+        return qi_slot_lazy(record)->requested;
+    return asleep ? asleep->requested : record->requested;
+}
+
+static inline uint64_t qi_slot_partial_extent(const qi_slot *record)
+{
+    const qi_asleep *asleep = qi_slot_asleep(record);
+    if (qi_slot_is_lazy(record))
+        return qi_slot_lazy(record)->size;
+    return asleep ? asleep->size : record->size;
+}
+
+/* Require the same. Return the bytes that the caller can use, those of addresses from the offset
+   on, and those of padding before it. */
 static inline uint64_t qi_slot_usable(const qi_slot *record)
 {
-    return qi_unlikely(qi_slot_is_lazy(record)) ? qi_slot_lazy(record)->requested
-                                                : record->requested;
+    return qi_unlikely(qi_slot_is_partial(record)) ? qi_slot_partial_usable(record)
+                                                   : record->requested;
 }
 
 static inline uint64_t qi_slot_extent(const qi_slot *record)
 {
-    return qi_unlikely(qi_slot_is_lazy(record)) ? qi_slot_lazy(record)->size : record->size;
+    return qi_unlikely(qi_slot_is_partial(record)) ? qi_slot_partial_extent(record) : record->size;
+}
+
+static inline uint32_t qi_slot_padding(const qi_slot *record)
+{
+    const qi_asleep *asleep = qi_slot_asleep(record);
+    return asleep ? asleep->left_padding : record->left_padding;
+}
+
+/* Requires the same. Bytes of the range behind the extent. */
+static inline uint64_t qi_slot_behind(const qi_slot *record)
+{
+    const qi_asleep *asleep = qi_slot_asleep(record);
+    return asleep ? asleep->behind : qi_checked_behind(record);
 }
 
 /* Requires the shard lock. Returns the native object, or 0. */
@@ -241,7 +291,7 @@ static inline uint64_t qi_slot_native(const qi_slot *record)
 /* Requires the shard lock. */
 static inline uint64_t qi_slot_user_data(const qi_slot *record)
 {
-    if (qi_unlikely(qi_slot_is_lazy(record)) && !record->meta)
+    if (qi_unlikely(qi_slot_is_partial(record)) && !record->meta)
         return 0; /* it is being released */
     if (!record->object)
         return record->user_data;
@@ -367,7 +417,7 @@ void qi_slots_trim(qi_slots *slots, qi_slot_queue *const *queues, uint32_t count
 void qi_slot_set_next(const qi_slots *slots, uint32_t slot, uint32_t next);
 uint32_t qi_slot_next(const qi_slots *slots, uint32_t slot);
 
-/* Returns the handle of a slot that is RESERVED or LIVE, otherwise {0}. Requires no lock. */
+/* Returns the handle of a slot that is RESERVED, LIVE or ASLEEP, otherwise {0}. No lock. */
 quire_allocation qi_slot_public_handle(const qi_slots *slots, uint32_t slot);
 
 /* Whether a handle that these slots once had names a live, committed allocation. No lock. */
@@ -378,7 +428,7 @@ static inline bool qi_slot_is_live(const qi_slots *slots, uint64_t id)
 }
 
 /* The phases that a call accepts; a bit mask. */
-enum { QI_ACCEPT_LIVE = 1, QI_ACCEPT_RESERVED = 2 };
+enum { QI_ACCEPT_LIVE = 1, QI_ACCEPT_RESERVED = 2, QI_ACCEPT_ASLEEP = 4 };
 
 /* Fails as handles do, and with WRONG_STATE for a phase that is not accepted. */
 QUIRE_MUST_USE quire_result qi_slot_check(const qi_slots *slots, quire_allocation allocation,
@@ -421,10 +471,26 @@ qi_phase qi_slot_phase(const qi_slots *slots, uint32_t slot);
 /* Changes RESERVED to LIVE. Fails as handles do, and with WRONG_STATE. */
 QUIRE_MUST_USE quire_result qi_slot_commit(const qi_slots *slots, quire_allocation allocation);
 
+/* Turns a slot that was claimed from LIVE or ASLEEP back into what it was. */
+void qi_slot_unclaim(const qi_slots *slots, uint32_t slot);
+
+/* How a call begins to change whether a slot is asleep. */
+typedef enum qi_slot_begun {
+    QI_SLOT_BEGUN = 0, /* the slot is ASLEEP, and has a use until qi_slot_end_sleep */
+    QI_SLOT_BUSY,      /* it is mapped or in use */
+    QI_SLOT_GONE       /* its phase is another one */
+} qi_slot_begun;
+
+/* From LIVE, and from ASLEEP. End: the slot becomes LIVE or ASLEEP. */
+qi_slot_begun qi_slot_begin_sleep(const qi_slots *slots, uint32_t slot);
+qi_slot_begun qi_slot_begin_wake(const qi_slots *slots, uint32_t slot);
+void qi_slot_end_sleep(const qi_slots *slots, uint32_t slot, qi_phase phase);
+
 /*
- * Changes LIVE (for an abort RESERVED) to PRIVATE. The slot belongs to the caller, who returns it.
- * Fails as handles do, with WRONG_STATE, and with BUSY while the allocation is mapped or in use.
- * The inline function claims a slot without maps and uses; qi_slot_claim_or_fail does the rest.
+ * Changes LIVE or ASLEEP (for an abort RESERVED) to PRIVATE. The slot belongs to the caller, who
+ * returns it. Fails as handles do, with WRONG_STATE, and with BUSY while the allocation is mapped
+ * or in use. The inline function claims a slot without maps and uses; qi_slot_claim_or_fail does
+ * the rest.
  */
 QUIRE_MUST_USE quire_result qi_slot_claim_or_fail(const qi_slots *slots,
                                                   quire_allocation allocation, int accept);
@@ -447,9 +513,9 @@ QUIRE_MUST_USE static inline quire_result qi_slot_claim(const qi_slots *slots,
 }
 
 /*
- * For a memory that is being destroyed. Claims a slot that is LIVE or RESERVED in spite of its
- * maps, uses and holds. Returns false if the slot is free or PRIVATE. A PRIVATE slot, for example
- * one that a callback has freed, is already in an inbox, a stream queue or the quarantine.
+ * For a memory that is being destroyed. Claims a slot that is LIVE, RESERVED or ASLEEP in spite of
+ * its maps, uses and holds. Returns false if the slot is free or PRIVATE. A PRIVATE slot, for
+ * example one that a callback has freed, is already in an inbox, a stream queue or the quarantine.
  */
 bool qi_slot_force_claim(const qi_slots *slots, uint32_t slot);
 
@@ -465,14 +531,24 @@ enum { QI_WORD_MAP_SHIFT = 18 };
 #define QI_WORD_COUNT_MASK ((UINT64_C(1) << QI_WORD_MAP_SHIFT) - 1)
 #define QI_WORD_ONE_MAP (UINT64_C(1) << QI_WORD_MAP_SHIFT)
 
+/* A slot that is RESERVED is mapped less often: see qi_slot_add_map. */
+#define QI_WORD_ASLEEP                                                                             \
+    ((uint64_t)QI_PHASE_RESERVED << QI_PHASE_SHIFT | QI_WORD_COUNT_MASK << QI_WORD_MAP_SHIFT)
+
+static inline bool qi_word_is_asleep(uint64_t word)
+{
+    const uint64_t fields = (UINT64_C(1) << QI_GENERATION_SHIFT) - 1 - QI_WORD_COUNT_MASK;
+    return (word & fields) == QI_WORD_ASLEEP;
+}
+
 static inline qi_phase qi_word_phase(uint64_t word)
 {
-    return (qi_phase)(word >> QI_PHASE_SHIFT & 3);
+    return qi_word_is_asleep(word) ? QI_PHASE_ASLEEP : (qi_phase)(word >> QI_PHASE_SHIFT & 3);
 }
 
 static inline uint64_t qi_word_maps(uint64_t word)
 {
-    return word >> QI_WORD_MAP_SHIFT & QI_WORD_COUNT_MASK;
+    return qi_word_is_asleep(word) ? 0 : word >> QI_WORD_MAP_SHIFT & QI_WORD_COUNT_MASK;
 }
 
 /* The in-use count, holds included. */
@@ -487,7 +563,7 @@ static inline qi_atomic_u32 *qi_slot_hold_count(const qi_slots *slots, uint32_t 
     return qi_table_at(&slots->holds, slot, sizeof(qi_atomic_u32));
 }
 
-/* Releases what a sleeping allocation had. Zeros are allowed. */
+/* Releases what a sleeping allocation had. NULL is allowed. */
 void qi_asleep_release(qi_host *host, qi_asleep *asleep);
 
 /* ---- meta records ------------------------------------------------------------------------- */
@@ -527,6 +603,9 @@ static inline qi_slot_meta *qi_slot_detach_meta(qi_slot *record)
     if (qi_slot_is_lazy(record)) {
         record->lazy = meta->lazy;
         meta->lazy = NULL;
+    } else if (meta->asleep) {
+        record->object = QUIRE_OBJECT_NONE; /* it has no native object */
+        record->asleep = meta->asleep->range;
     }
     record->meta = NULL;
     return meta;

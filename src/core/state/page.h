@@ -76,13 +76,14 @@ struct qi_page {
        allocations, so that the page stays */
     uint32_t objects;
     bool dedicated;
-    bool elastic;        /* the shared page of an elastic memory: see page/backing.h */
-    bool tied;           /* to an object: see qi_tie */
-    bool resizing;       /* a thread changes its bytes; protected by the lock of qi_pages */
-    uint32_t lazy_count; /* lazy allocations in it: page/lazy.h */
-    uint32_t last_point; /* number of the last point that chunks of them wait for */
-    bool over_budget;    /* its creation or last growth exceeded the backend's budget */
-    bool fresh;          /* a dedicated page that the backend made with zeros for its allocation */
+    bool elastic;          /* the shared page of an elastic memory: see page/backing.h */
+    bool tied;             /* to an object: see qi_tie */
+    bool resizing;         /* a thread changes its bytes; protected by the lock of qi_pages */
+    uint32_t lazy_count;   /* lazy allocations in it: page/lazy.h */
+    uint64_t asleep_bytes; /* of ranges of allocations that sleep: copy/sleep.h */
+    uint32_t last_point;   /* number of the last point that chunks of them wait for */
+    bool over_budget;      /* its creation or last growth exceeded the backend's budget */
+    bool fresh; /* a dedicated page that the backend made with zeros for its allocation */
     qi_page_phase phase;
     /* qi_thread_self of the thread that makes, moves, resizes or destroys the page. In the child of
        a fork no other thread can complete that (memory/fork.h). */

@@ -45,19 +45,30 @@ static const qi_page *page_of(const quire_memory *memory, const qi_slot *record)
                : NULL;
 }
 
+/* The range of a record; of a sleeping one, also while it is being released. */
+static quire_range range_of(const qi_slot *record)
+{
+    const qi_asleep *asleep = qi_slot_asleep(record);
+    if (asleep)
+        return asleep->range;
+    return record->extras & QI_EXTRA_ASLEEP ? record->asleep : record->range;
+}
+
 /* Whether range and record begin and end at the same bytes: red zones and the padding before an
-   offset are parts of both. */
+   offset are parts of both. A sleeping one that is being released has only the range. */
 static bool range_agrees(const qi_page *page, const qi_slot *record, uint32_t slot)
 {
     quire_placement at;
     if (qi_slot_is_lazy(record))
         return qi_lazy_agrees(page, slot);
-    if (qi_space_get(page->shard->space, record->range, &at) || at.user != slot ||
+    if (qi_space_get(page->shard->space, range_of(record), &at) || at.user != slot ||
         at.region != page->region)
         return false;
+    if (record->extras & QI_EXTRA_ASLEEP && !record->meta)
+        return true;
     at.offset += page->tally->skipped;
-    return at.offset - at.left_padding == record->offset - record->left_padding &&
-           at.offset + at.size == record->offset + record->size + qi_checked_behind(record);
+    return at.offset - at.left_padding == record->offset - qi_slot_padding(record) &&
+           at.offset + at.size == record->offset + qi_slot_extent(record) + qi_slot_behind(record);
 }
 
 /* Checks a slot in use against its page and its range, and adds it to `seen`. */

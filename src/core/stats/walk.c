@@ -61,8 +61,8 @@ static void add_allocation(page_copy *p, uint32_t slot)
     const qi_slot *record = qi_memory_slot(p->memory, slot);
     quire_item item = page_item(p);
     item.offset = record->offset;
-    item.left_padding = record->left_padding;
-    item.size = qi_slot_extent(record) + qi_checked_behind(record); /* so that items have no gaps */
+    item.left_padding = qi_slot_padding(record);
+    item.size = qi_slot_extent(record) + qi_slot_behind(record); /* so that items have no gaps */
     item.requested = qi_slot_usable(record);
     item.backed = record->size + qi_checked_behind(record);
     item.user_data = qi_slot_user_data(record);

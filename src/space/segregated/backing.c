@@ -287,6 +287,11 @@ static uint64_t window_end(const qi_segregated *s, const qi_window *window)
            s->granule_shift;
 }
 
+static bool has_memory(const qi_node *piece)
+{
+    return qi_piece_of(piece) != QI_PIECE_HOLE && qi_piece_of(piece) != QI_PIECE_ASLEEP;
+}
+
 /* Makes the pieces of a window free: all of them, or those that were backed before. */
 static void end_window(qi_segregated *s, const qi_window *window, bool is_backed)
 {
@@ -294,7 +299,7 @@ static void end_window(qi_segregated *s, const qi_window *window, bool is_backed
     for (uint32_t i = window->node, after; qi_node_is_reserved(s, i) && s->nodes[i].offset < end;
          i = after) {
         after = s->nodes[i].after;
-        if (is_backed || qi_piece_of(&s->nodes[i]) != QI_PIECE_HOLE) {
+        if (is_backed || has_memory(&s->nodes[i])) {
             qi_hole_release(s, i);
             continue;
         }

@@ -186,17 +186,16 @@ CASE(what_another_call_changes_refuses_all)
 {
     uint64_t bytes;
     const uint32_t slot = qi_handle_slot(b->made[2].id);
-    qi_lock *lock = &b->memory->shards[0]->lock;
+    const qi_slots *slots = &b->memory->slots;
     for (int round = 0; round < 2; round++) {
-        qi_lock_acquire(lock);
-        CHECK(qi_lazy_hold(b->memory, slot));
-        qi_lock_release(lock);
+        CHECK_EQ(round ? qi_slot_begin_wake(slots, slot) : qi_slot_begin_sleep(slots, slot),
+                 QI_SLOT_BEGUN);
+        qi_memory_slot(b->memory, slot)->extras |= QI_EXTRA_CHANGING;
         CHECK_FAILS(round ? qi_memory_wake(b->memory, NULL, &bytes)
                           : qi_memory_sleep(b->memory, NULL, false, &bytes),
                     QUIRE_ERROR_BUSY);
-        qi_lock_acquire(lock);
-        qi_lazy_drop(b->memory, slot);
-        qi_lock_release(lock);
+        qi_memory_slot(b->memory, slot)->extras &= (uint8_t)~QI_EXTRA_CHANGING;
+        qi_slot_end_sleep(slots, slot, round ? QI_PHASE_ASLEEP : QI_PHASE_LIVE);
         CHECK_EQ(reserved(b), round ? 0 : 12);
         CHECK_EQ(round ? wake(b, NULL) : fall_asleep(b, NULL, false), 12);
     }
@@ -249,4 +248,159 @@ CASE(a_thousand_sleeps_leak_nothing)
     CHECK_OK(quire_memory_get_stats(b->memory, &stats));
     CHECK_EQ(stats.live_bytes, 12 * CHUNK);
     CHECK_EQ(stats.allocation_count, COUNT);
+}
+
+/* ---- allocations that share chunks -------------------------------------------------------- */
+
+/* Ranges of an elastic page, with bytes of their own. */
+typedef struct shared {
+    bench b;
+    quire_allocation ranges[16];
+    uint64_t sizes[16];
+    int count;
+} shared;
+
+static void begin_shared(shared *s)
+{
+    *s = (shared){.count = 0};
+    CHECK_OK(quire_host_open(NULL, &s->b.device));
+    CHECK_OK(quire_memory_create(s->b.device,
+                                 &(quire_memory_options){.name = "shared",
+                                                         .kind.required = QUIRE_HOST_VISIBLE,
+                                                         .elastic = true,
+                                                         .address_space = CHUNKS * CHUNK,
+                                                         .pages.page_size = CHUNK},
+                                 &s->b.memory));
+}
+
+static void finish_shared(shared *s)
+{
+    finish(&s->b);
+}
+
+#define SHARED(name) UNIT_ON(sleep_shared, name, shared, s, begin_shared(s), finish_shared)
+
+static void put(shared *s, const char *name, uint64_t size)
+{
+    static unsigned char bytes[8 * CHUNK];
+    const int i = s->count++;
+    s->sizes[i] = size;
+    CHECK_OK(quire_allocate(s->b.memory, &(quire_allocation_options){.size = size, .name = name},
+                            &s->ranges[i]));
+    memset(bytes, 1 + i, sizeof bytes);
+    CHECK_OK(quire_write(s->b.memory, s->ranges[i], 0, bytes, size));
+}
+
+static void expect_range(shared *s, int i)
+{
+    static unsigned char bytes[8 * CHUNK], read[8 * CHUNK];
+    memset(bytes, 1 + i, sizeof bytes);
+    CHECK_OK(quire_read(s->b.memory, s->ranges[i], 0, read, s->sizes[i]));
+    CHECK(!memcmp(bytes, read, s->sizes[i]));
+}
+
+/* Chunk 0 is half a and half b, chunk 1 is of b, and chunk 2 of b and c. */
+static void put_three(shared *s)
+{
+    put(s, "a", CHUNK / 2);
+    put(s, "b", 2 * CHUNK);
+    put(s, "c", CHUNK / 4);
+    CHECK_EQ(reserved(&s->b), 3);
+}
+
+SHARED(a_chunk_loses_its_memory_with_the_last_allocation_that_is_awake)
+{
+    quire_allocation_info info;
+    put_three(s);
+    CHECK_EQ(fall_asleep(&s->b, "b", false), 1);
+    CHECK_EQ(reserved(&s->b), 2);
+    CHECK_OK(quire_allocation_get_info(s->b.memory, s->ranges[1], &info));
+    CHECK_EQ(info.size, 2 * CHUNK);
+    CHECK_EQ(info.requested, 2 * CHUNK);
+    CHECK_EQ(info.backed, 0);
+    CHECK(info.committed);
+    CHECK_EQ(info.map_count, 0);
+    expect_range(s, 0);
+    expect_range(s, 2);
+    CHECK_EQ(fall_asleep(&s->b, "a", false), 1);
+    CHECK_EQ(fall_asleep(&s->b, "c", false), 1);
+    CHECK_EQ(reserved(&s->b), 0);
+    CHECK_EQ(wake(&s->b, "a"), 1);
+    expect_range(s, 0);
+    CHECK_EQ(wake(&s->b, "b"), 2); /* its part of chunk 0 has memory */
+    expect_range(s, 1);
+    CHECK_EQ(wake(&s->b, NULL), 0);
+    for (int i = 0; i < 3; i++)
+        expect_range(s, i);
+}
+
+SHARED(statistics_count_what_is_awake)
+{
+    quire_memory_stats stats;
+    put_three(s);
+    CHECK_EQ(fall_asleep(&s->b, "b", false), 1);
+    CHECK_OK(quire_memory_get_stats(s->b.memory, &stats));
+    CHECK_EQ(stats.allocation_count, 3);
+    CHECK_EQ(stats.live_bytes, CHUNK / 2 + CHUNK / 4);
+    CHECK_EQ(stats.requested_bytes, CHUNK / 2 + CHUNK / 4);
+    CHECK_EQ(wake(&s->b, "b"), 1);
+    CHECK_OK(quire_memory_get_stats(s->b.memory, &stats));
+    CHECK_EQ(stats.live_bytes, 2 * CHUNK + CHUNK / 2 + CHUNK / 4);
+    CHECK_EQ(stats.peak_live_bytes, stats.live_bytes);
+}
+
+SHARED(every_free_gives_the_range_back)
+{
+    put_three(s);
+    CHECK_EQ(fall_asleep(&s->b, NULL, false), 3);
+    CHECK_OK(quire_free(s->b.memory, s->ranges[1]));
+    CHECK_OK(quire_memory_check(s->b.memory));
+    CHECK_EQ(wake(&s->b, "a"), 1);
+    CHECK_OK(quire_free_batch(s->b.memory, (quire_allocation[]){s->ranges[2], s->ranges[0]}, 2));
+    CHECK_EQ(reserved(&s->b), 1);
+    put_three(s);
+    for (int i = 3; i < 6; i++)
+        expect_range(s, i);
+}
+
+SHARED(names_without_a_match_change_nothing)
+{
+    put_three(s);
+    CHECK_EQ(fall_asleep(&s->b, "d", false), 0);
+    CHECK_EQ(reserved(&s->b), 3);
+    CHECK_EQ(wake(&s->b, "d"), 0);
+}
+
+SHARED(a_limit_of_a_name_is_kept_at_wake)
+{
+    uint64_t bytes;
+    put_three(s);
+    CHECK_OK(quire_memory_set_name_limit(s->b.memory, "b", 2 * CHUNK));
+    CHECK_EQ(fall_asleep(&s->b, "b", false), 1);
+    put(s, "b2", CHUNK / 4);
+    CHECK_FAILS(qi_memory_wake(s->b.memory, NULL, &bytes), QUIRE_ERROR_OVER_BUDGET);
+    CHECK_OK(quire_free(s->b.memory, s->ranges[3]));
+    CHECK_EQ(wake(&s->b, NULL), 1);
+    expect_range(s, 1);
+}
+
+/* Each call for host memory fails in turn. */
+SHARED(without_host_memory_all_stay_awake_or_asleep)
+{
+    put_three(s);
+    put(s, NULL, 100);
+    for (int round = 0; round < 2; round++)
+        for (uint64_t at = 1, bytes;; at++) {
+            CHECK(at < 100);
+            test_memory_fail(unit_memory_state(), at, true);
+            quire_result result = round ? qi_memory_wake(s->b.memory, NULL, &bytes)
+                                        : qi_memory_sleep(s->b.memory, NULL, false, &bytes);
+            test_memory_fail(unit_memory_state(), 0, false);
+            CHECK_EQ(reserved(&s->b), (round == 0) == (result != QUIRE_SUCCESS) ? 3 : 0);
+            if (!result)
+                break;
+            CHECK_EQ(result, QUIRE_ERROR_OUT_OF_HOST_MEMORY);
+        }
+    for (int i = 0; i < 4; i++)
+        expect_range(s, i);
 }

@@ -72,20 +72,34 @@ CASE(free_chunks_give_their_memory)
     CHECK_EQ(stats_of(f).peak_reserved_bytes, 24 * CHUNK);
 }
 
-/* More holes than one call backs: the window is backed in rounds. */
-CASE_WITH(holes_of_a_window_are_backed_in_rounds,
+CASE_WITH(a_hundred_scattered_chunks_take_one_call_each_way,
           &(quire_memory_options){.address_space = 512 * CHUNK})
 {
     quire_allocation made[200];
     fill_chunks(f, made, 200);
     free_odd_ones(f, made, 200);
-    quire_allocation large = ALLOCATE(f, .size = 100 * CHUNK - KIB); /* takes all free chunks */
-    CHECK_EQ(fixture_info(f, large).offset, 199 * CHUNK);
+    const uint64_t backs = f->fake.calls[FAKE_PAGE_BACK];
+    const uint64_t unbacks = f->fake.unbacks;
+    ALLOCATE(f, .size = 100 * CHUNK);
     expect_chunks(f, 200);
-    for (uint32_t i = 0; i < 200; i += 2)
+    CHECK_EQ(f->fake.calls[FAKE_PAGE_BACK], backs + 1);
+    CHECK_EQ(f->fake.unbacks, unbacks + 1);
+}
+
+/* More holes than one call backs: the window is backed in rounds. */
+CASE_WITH(holes_of_a_window_are_backed_in_rounds,
+          &(quire_memory_options){.address_space = 512 * CHUNK})
+{
+    quire_allocation made[300];
+    fill_chunks(f, made, 300);
+    free_odd_ones(f, made, 300);
+    quire_allocation large = ALLOCATE(f, .size = 150 * CHUNK - KIB); /* takes all free chunks */
+    CHECK_EQ(fixture_info(f, large).offset, 299 * CHUNK);
+    expect_chunks(f, 300);
+    for (uint32_t i = 0; i < 300; i += 2)
         CHECK_OK(quire_free(f->memory, made[i]));
     uint64_t calls = f->fake.calls[FAKE_PAGE_BACK];
-    ALLOCATE(f, .size = 198 * CHUNK); /* over 99 holes with free chunks between them */
+    ALLOCATE(f, .size = 298 * CHUNK); /* over 149 holes with free chunks between them */
     CHECK(f->fake.calls[FAKE_PAGE_BACK] >= calls + 2);
     stats_of(f);
 }
