@@ -134,6 +134,7 @@ struct quire_allocation_info {
     uint32_t page;         /* number of the page */
     bool dedicated;        /* the page is dedicated */
     bool committed;        /* false between quire_reserve and quire_commit */
+    bool asleep;           /* quire_memory_sleep took its memory (quire/elastic.h) */
     uint64_t offset;       /* bytes from the start of the page to the first usable byte */
     uint64_t left_padding; /* bytes before `offset` that belong to the allocation */
     uint64_t size;         /* bytes held from `offset` on */
@@ -155,7 +156,7 @@ struct quire_allocation_info {
     /* Host pointer to the byte at `offset`, valid until the allocation is freed. NULL if it was not
        made with `mapped`. */
     void *host;
-    uint64_t backed; /* bytes of `size` that have memory: fewer in a lazy allocation */
+    uint64_t backed; /* bytes of `size` that have memory: fewer in a lazy allocation, 0 asleep */
     uint64_t unused[3];
 };
 

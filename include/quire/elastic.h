@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
- * quire/elastic.h - lazy allocations: addresses first, memory where it is needed and when.
+ * quire/elastic.h - lazy allocations: addresses first, memory where it is needed and when; and
+ * allocations that sleep without memory, and wake at the same addresses.
  *
  * A memory with quire_memory_options.elastic has one page, which gets and returns memory in chunks
  * (quire_memory_info.page_size). An allocation with quire_allocation_options.lazy occupies whole
@@ -63,6 +64,53 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_back_range(quire_memory *memory,
 QUIRE_API QUIRE_MUST_USE quire_result quire_unback_range(quire_memory *memory,
                                                          const quire_view *ranges, uint64_t count,
                                                          const quire_point *after);
+
+/* ---- sleep ---------------------------------------------------------------------------------- */
+
+/* What becomes of the contents of allocations that sleep. */
+typedef enum quire_sleep_mode {
+    QUIRE_SLEEP_KEEP = 0,   /* they wait in host memory, and come back */
+    QUIRE_SLEEP_DISCARD = 1 /* they are lost: the contents are unspecified after waking */
+} quire_sleep_mode;
+
+/*
+ * Puts the allocations of an elastic memory to sleep whose names start with `prefix`; NULL: all of
+ * them, also those without a name. Those that sleep already stay asleep, those on dedicated pages
+ * awake. A prefix that matches nothing is no error. All allocations fall asleep, or none.
+ *
+ * Every chunk in which only sleeping allocations lie loses its memory, which then serves the whole
+ * device; *bytes receives how much that is; NULL is allowed. What is free in such a chunk serves no
+ * request until one of its allocations wakes.
+ *
+ * A sleeping allocation keeps its handle, page, offset, address and pointer. It can be queried and
+ * freed. What needs its bytes is WRONG_STATE: maps, reads, writes, fills and copies; so is a new
+ * name. Statistics, budgets and limits of names do not count it (quire_memory_stats.asleep_bytes).
+ * No work may use its address. Registrations of the address with other libraries (network cards,
+ * peers, captured graphs of other libraries) lose their meaning with the memory:
+ * QUIRE_EVENT_ASLEEP and QUIRE_EVENT_AWAKE name each allocation.
+ *
+ * With a point the call waits until the point has passed, before it copies contents. It does not
+ * wait for recorded uses (quire_record_use): work on the allocations must have ended by then.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED (the memory is not elastic, or its fit has slabs), BUSY (an
+ * allocation is mapped or held, another call uses it now, an object of the backend lies in it, or
+ * the call comes from inside a function of the backend), OUT_OF_HOST_MEMORY, TOO_MANY_ALLOCATIONS,
+ * and errors of the backend.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_sleep(quire_memory *memory, const char *prefix,
+                                                         quire_sleep_mode mode,
+                                                         const quire_point *after, uint64_t *bytes);
+
+/*
+ * Wakes the sleeping allocations whose names start with `prefix`, as above: every chunk that they
+ * touch has memory again, at the same addresses, and the contents that were kept are in it. All of
+ * them wake, or none: if memory is short, they all stay asleep with their contents. *bytes receives
+ * the bytes of chunks that got memory; NULL is allowed.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED (the memory is not elastic), OUT_OF_DEVICE_MEMORY,
+ * OVER_BUDGET, BUSY (another call uses an allocation now, or the call comes from inside a function
+ * of the backend), OUT_OF_HOST_MEMORY, and errors of the backend.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_memory_wake(quire_memory *memory, const char *prefix,
+                                                        uint64_t *bytes);
 
 #ifdef __cplusplus
 }

@@ -69,7 +69,9 @@ typedef struct quire_memory_stats {
     /* Since creation: how often a page was made, or an elastic page got memory, beyond the
        budget of the backend. 0 with quire_memory_options.within_budget. */
     uint64_t pages_over_budget;
-    uint64_t unused[4];
+    uint64_t asleep_bytes; /* of allocations that sleep (quire/elastic.h); no part of live_bytes */
+    uint64_t asleep_count; /* part of allocation_count: likewise */
+    uint64_t unused[2];
 } quire_memory_stats;
 
 typedef struct quire_device_stats {
@@ -141,6 +143,8 @@ typedef uint32_t quire_event_kinds;
 /* a page was made or resized although the heap's pages exceed the backend's budget with it; comes
    after the event of the page, with the same number and size */
 #define QUIRE_EVENT_OVER_BUDGET UINT32_C(0x80)
+#define QUIRE_EVENT_ASLEEP UINT32_C(0x100) /* quire_memory_sleep has put an allocation to sleep */
+#define QUIRE_EVENT_AWAKE UINT32_C(0x200)  /* quire_memory_wake has woken one */
 
 typedef struct quire_event {
     quire_event_kinds kind;      /* one of the above */
@@ -149,7 +153,8 @@ typedef struct quire_event {
                                     QUIRE_EVENT_SHARDS: the number of shards now */
     uint64_t offset;             /* of an allocation: in its page */
     uint64_t requested;          /* of an allocation: bytes requested */
-    quire_allocation allocation; /* must not be used: it is not live yet, or no longer */
+    quire_allocation allocation; /* must not be used: it is not live yet, or no longer, or a call
+                                    puts it to sleep or wakes it */
     quire_result reason;         /* of a refusal */
     const char *name;            /* of an allocation, valid during the call; NULL: it has none */
     uint64_t alignment;          /* bytes, of QUIRE_EVENT_ALLOCATED, as requested; at least 1 */
@@ -209,6 +214,7 @@ typedef struct quire_item {
     uint32_t page;  /* its number */
     bool dedicated; /* the page is dedicated */
     bool is_free;
+    bool asleep;         /* it sleeps (quire/elastic.h); set for allocations only */
     uint64_t page_size;  /* bytes; of an elastic page those up to the last that has memory */
     uint64_t page_bytes; /* that have memory: less than page_size if an elastic page has gaps */
     uint64_t offset;     /* from the start of the page, bytes */
@@ -221,7 +227,7 @@ typedef struct quire_item {
                                     while another thread makes or frees it */
     quire_object object;
     const char *name; /* "" if it has none */
-    uint64_t backed;  /* bytes of `size` that have memory: fewer in a lazy allocation */
+    uint64_t backed;  /* bytes of `size` that have memory: fewer in a lazy allocation, 0 asleep */
 } quire_item;
 
 /*

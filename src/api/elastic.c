@@ -4,8 +4,17 @@
 #include "quire/elastic.h"
 
 #include "src/api/check.h"
+#include "src/core/copy/sleep.h"
 #include "src/core/deferred/deferred_unback.h"
 #include "src/core/page/lazy.h"
+
+static quire_result check_elastic(const quire_memory *memory, const char *what)
+{
+    if (memory->is_elastic)
+        return QUIRE_SUCCESS;
+    return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "memory '%s' is not elastic: %s", memory->name,
+                        what);
+}
 
 /* Only elastic memories have lazy allocations. */
 static quire_result check(const char *call, const quire_memory *memory, const quire_view *ranges,
@@ -13,11 +22,7 @@ static quire_result check(const char *call, const quire_memory *memory, const qu
 {
     if (!memory || (count && !ranges))
         return qi_fail_null(call, !memory ? "memory" : "ranges");
-    return memory->is_elastic ? QUIRE_SUCCESS
-                              : qi_fail_naming(QUIRE_ERROR_UNSUPPORTED,
-                                               "memory '%t' is not elastic: it has no lazy "
-                                               "allocations",
-                                               memory->name, 0);
+    return check_elastic(memory, "it has no lazy allocations");
 }
 
 quire_result quire_back_range(quire_memory *memory, const quire_view *ranges, uint64_t count)
@@ -36,4 +41,46 @@ quire_result quire_unback_range(quire_memory *memory, const quire_view *ranges, 
         return qi_lazy_unback(memory, ranges, count);
     result = qi_stream_check_point(after);
     return result ? result : qi_unback_after(memory, ranges, count, after->stream, after->value);
+}
+
+/* ---- sleep ------------------------------------------------------------------------------- */
+
+static quire_result await(const quire_point *after)
+{
+    if (!after || !after->stream || qi_stream_has_passed(after->stream, after->value))
+        return QUIRE_SUCCESS;
+    quire_result result = qi_stream_check_point(after);
+    return result ? result : qi_stream_await(after->stream, after->value, UINT64_MAX);
+}
+
+quire_result quire_memory_sleep(quire_memory *memory, const char *prefix, quire_sleep_mode mode,
+                                const quire_point *after, uint64_t *bytes)
+{
+    uint64_t freed = 0;
+    if (!memory)
+        return qi_fail_null("quire_memory_sleep", "memory");
+    if (mode != QUIRE_SLEEP_KEEP && mode != QUIRE_SLEEP_DISCARD)
+        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
+                            "quire_memory_sleep: %u is no quire_sleep_mode", (uint64_t)mode);
+    quire_result result = check_elastic(memory, "its allocations cannot sleep");
+    if (!result)
+        result = await(after);
+    if (!result)
+        result = qi_memory_sleep(memory, prefix, mode == QUIRE_SLEEP_DISCARD, &freed);
+    if (bytes)
+        *bytes = freed;
+    return result;
+}
+
+quire_result quire_memory_wake(quire_memory *memory, const char *prefix, uint64_t *bytes)
+{
+    uint64_t got = 0;
+    if (!memory)
+        return qi_fail_null("quire_memory_wake", "memory");
+    quire_result result = check_elastic(memory, "its allocations do not sleep");
+    if (!result)
+        result = qi_memory_wake(memory, prefix, &got);
+    if (bytes)
+        *bytes = got;
+    return result;
 }

@@ -84,8 +84,10 @@ static bool write_item(void *user, const quire_item *item)
         qi_json_text(json, "kind", object_name(item->object));
         qi_json_number(json, "left_padding", item->left_padding);
         qi_json_number(json, "requested", item->requested);
-        if (item->backed != item->size) /* of a lazy allocation */
+        if (item->backed != item->size) /* it is lazy, or sleeps */
             qi_json_number(json, "backed", item->backed);
+        if (item->asleep)
+            qi_json_bool(json, "asleep", true);
         qi_json_number(json, "allocation", item->allocation.id);
         qi_json_number(json, "user_data", item->user_data);
         qi_json_text(json, "name", item->name);

@@ -679,6 +679,10 @@ static void lazy_allocations(void)
     REFUSE(INVALID, quire_unback_range(NULL, NULL, 0, NULL));
     REFUSE(UNSUPPORTED, quire_back_range(visible, NULL, 0));
     REFUSE(UNSUPPORTED, quire_unback_range(visible, NULL, 0, NULL));
+    REFUSE(INVALID, quire_memory_sleep(NULL, NULL, QUIRE_SLEEP_KEEP, NULL, NULL));
+    REFUSE(UNSUPPORTED, quire_memory_sleep(visible, NULL, QUIRE_SLEEP_KEEP, NULL, NULL));
+    REFUSE(INVALID, quire_memory_wake(NULL, NULL, NULL));
+    REFUSE(UNSUPPORTED, quire_memory_wake(visible, NULL, NULL));
     CHECK(bench_memory(&b, &(quire_memory_options){.elastic = true,
                                                    .kind.mask = 0x2,
                                                    .address_space = 1 << 20,
@@ -690,6 +694,7 @@ static void lazy_allocations(void)
     CHECK_OK(quire_back_range(b.memory, &good, 1));
     refusal_begin(&b);
     REFUSE(INVALID, quire_back_range(b.memory, NULL, 1));
+    REFUSE(INVALID, quire_memory_sleep(b.memory, NULL, (quire_sleep_mode)2, NULL, NULL));
     REFUSE(INVALID, quire_unback_range(b.memory, NULL, 1, NULL));
     refuse_ranges(UNSUPPORTED, good, (quire_view){plain, 0, 0});
     refuse_ranges(INVALID, good, (quire_view){{0}, 0, 0});

@@ -371,6 +371,15 @@ static void test_lazy()
     CHECK(one.unback(chunk, chunk) && one.place()->backed == chunk && one.unback());
     CHECK(one.place()->backed == 0);
 
+    CHECK(two.set_name("two") && two.back(chunk, 2 * chunk) && two.write(chunk, "y", 1));
+    CHECK(memory.sleep("none").value() == 0 && memory.sleep("tw").value() == 2 * chunk);
+    CHECK(two.place()->asleep && two.write(chunk, "x", 1).code() == QUIRE_ERROR_WRONG_STATE);
+    CHECK(memory.stats()->asleep_count == 1 && memory.wake().value() == 2 * chunk);
+    char kept = 0;
+    CHECK(two.read(chunk, &kept, 1) && kept == 'y');
+    CHECK(memory.sleep(nullptr, QUIRE_SLEEP_DISCARD).value() == 2 * chunk && memory.wake());
+    CHECK(two.unback());
+
     quire::stream stream = quire::stream::create(device).value();
     const quire_point point = stream.mark().value();
     CHECK(one.back() && one.unback_after(point, chunk, chunk) && quire::await(point));

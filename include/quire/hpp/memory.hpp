@@ -23,7 +23,7 @@ struct memory_traits {
     }
 };
 
-/* The only calls of the two functions of C. */
+/* The only calls of these functions of C. */
 inline quire_result back_ranges(quire_memory *memory, const quire_view *ranges, std::uint64_t count)
 {
     return quire_back_range(memory, ranges, count);
@@ -33,6 +33,17 @@ inline quire_result unback_ranges(quire_memory *memory, const quire_view *ranges
                                   std::uint64_t count, const quire_point *after)
 {
     return quire_unback_range(memory, ranges, count, after);
+}
+
+inline quire_result sleep(quire_memory *memory, const char *prefix, quire_sleep_mode mode,
+                          const quire_point *after, std::uint64_t *bytes)
+{
+    return quire_memory_sleep(memory, prefix, mode, after, bytes);
+}
+
+inline quire_result wake(quire_memory *memory, const char *prefix, std::uint64_t *bytes)
+{
+    return quire_memory_wake(memory, prefix, bytes);
 }
 
 } // namespace detail
@@ -126,6 +137,26 @@ class memory : public detail::owner<detail::memory_traits>
                          const quire_point *after = nullptr) const
     {
         return checked(detail::unback_ranges(handle_, ranges, count, after));
+    }
+
+    /* Puts the allocations whose names start with the prefix, null: all, to sleep: once the point
+       has passed; null: now. Returns the bytes of chunks that lost their memory.
+       quire_memory_sleep */
+    result<std::uint64_t> sleep(const char *prefix = nullptr,
+                                quire_sleep_mode mode = QUIRE_SLEEP_KEEP,
+                                const quire_point *after = nullptr) const
+    {
+        std::uint64_t bytes = 0;
+        const quire_result code = detail::sleep(handle_, prefix, mode, after, &bytes);
+        return checked(code, std::move(bytes));
+    }
+
+    /* Wakes them, all or none. Returns the bytes of chunks that got memory. quire_memory_wake */
+    result<std::uint64_t> wake(const char *prefix = nullptr) const
+    {
+        std::uint64_t bytes = 0;
+        const quire_result code = detail::wake(handle_, prefix, &bytes);
+        return checked(code, std::move(bytes));
     }
 
     /* quire_memory_preallocate: bytes of pages, in use or empty; 0: none */

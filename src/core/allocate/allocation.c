@@ -125,6 +125,7 @@ static void copy_record(quire_memory *memory, uint32_t slot, quire_allocation_in
     *info = (quire_allocation_info){
         .page = page->number,
         .dedicated = page->dedicated,
+        .asleep = record->extras & QI_EXTRA_ASLEEP,
         .offset = record->offset,
         .left_padding = qi_slot_padding(record),
         .size = qi_slot_extent(record),

@@ -18,6 +18,7 @@
 #include "src/core/copy/access.h"
 #include "src/core/page/backing.h"
 #include "src/core/page/lazy.h"
+#include "src/core/state/event.h"
 #include "src/core/state/peaks.h"
 
 /* An allocation that a call puts to sleep or wakes. */
@@ -134,7 +135,12 @@ static int compare(const void *one, const void *other)
 
 static quire_result select_all(sleepers *s, const char *prefix, qi_phase from)
 {
-    quire_result result = s->memory->device->is_disabled ? qi_refuse_disabled() : make_room(s);
+    if (s->memory->device->is_disabled)
+        return qi_refuse_disabled();
+    if (s->memory->space.fit.slabs)
+        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
+                            "memory '%s' has slabs: its allocations cannot sleep", s->memory->name);
+    quire_result result = make_room(s);
     if (result || !s->page)
         return result;
     qi_lock_acquire(&s->shard->lock);
@@ -143,6 +149,13 @@ static quire_result select_all(sleepers *s, const char *prefix, qi_phase from)
     if (s->count)
         qsort(s->items, s->count, sizeof *s->items, compare);
     return result;
+}
+
+/* Requires no lock. */
+static void report(const sleepers *s, quire_event_kinds kind)
+{
+    for (uint64_t i = 0; i < s->count; i++)
+        qi_event_sleep(s->memory, kind, s->items[i].slot);
 }
 
 /* Releases the lists, and what no record has. The phase is that of all allocations now. */
@@ -266,6 +279,7 @@ static void empty_record(const sleepers *s, qi_slot *record, qi_asleep *asleep)
     stats->requested_bytes -= record->requested;
     record->tally->live_bytes -= held;
     s->page->asleep_bytes += held;
+    stats->asleep_bytes += held;
     record->size = record->requested = record->left_padding = 0;
     record->range = (quire_range){0};
     qi_checked_asleep(record, asleep);
@@ -284,6 +298,7 @@ static void fill_record(const sleepers *s, qi_slot *record, const qi_asleep *asl
     stats->requested_bytes += record->requested;
     record->tally->live_bytes += held;
     s->page->asleep_bytes -= held;
+    stats->asleep_bytes -= held;
 }
 
 /* The record gets what it had, and looks like that of a sleeping allocation. */
@@ -300,6 +315,7 @@ static void mark_record(sleepers *s, uint64_t i)
     if (!is_lazy(s, i))
         empty_record(s, record, item->asleep);
     item->asleep = NULL;
+    s->shard->stats.asleep_count++;
 }
 
 /* The other way. `item` keeps what the caller releases. */
@@ -311,6 +327,7 @@ static void unmark_record(sleepers *s, uint64_t i)
     record->extras &= (uint8_t)~QI_EXTRA_ASLEEP;
     if (!is_lazy(s, i))
         fill_record(s, record, s->items[i].asleep);
+    s->shard->stats.asleep_count--;
 }
 
 /* What an allocation counts in the accounts of its name while it is awake. */
@@ -521,10 +538,12 @@ quire_result qi_memory_sleep(quire_memory *memory, const char *prefix, bool disc
         result = lose_memory(&s, &events);
         qi_lock_release(&s.shard->lock);
     }
-    if (!result)
-        *bytes = bytes_of_runs(&s);
-    end(&s, result ? QI_PHASE_LIVE : QI_PHASE_ASLEEP);
     qi_page_events_report(memory, &events, "");
+    if (!result) {
+        *bytes = bytes_of_runs(&s);
+        report(&s, QUIRE_EVENT_ASLEEP);
+    }
+    end(&s, result ? QI_PHASE_LIVE : QI_PHASE_ASLEEP);
     return result;
 }
 
@@ -645,11 +664,13 @@ quire_result qi_memory_wake(quire_memory *memory, const char *prefix, uint64_t *
     quire_result result = select_all(&s, prefix, QI_PHASE_ASLEEP);
     if (!result && s.count)
         result = change_to_awake(&s, &progress);
-    if (!result)
-        *bytes = bytes_of_runs(&s);
-    for (uint64_t i = 0; i < s.count && !result; i++)
-        qi_checked_woken(memory, s.items[i].slot);
-    end(&s, result ? QI_PHASE_ASLEEP : QI_PHASE_LIVE);
     qi_page_events_report(memory, &progress.events, "");
+    if (!result) {
+        *bytes = bytes_of_runs(&s);
+        for (uint64_t i = 0; i < s.count; i++)
+            qi_checked_woken(memory, s.items[i].slot);
+        report(&s, QUIRE_EVENT_AWAKE);
+    }
+    end(&s, result ? QI_PHASE_ASLEEP : QI_PHASE_LIVE);
     return result;
 }

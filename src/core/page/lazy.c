@@ -509,7 +509,9 @@ void qi_lazy_sleep(qi_page *page, uint32_t slot)
 {
     qi_slot *record = qi_memory_slot(page->shard->memory, slot);
     const qi_window window = qi_lazy_window(qi_slot_lazy(record));
-    count_less(page->shard, record, qi_lazy_bytes(page, slot, QI_PIECE_BACKED));
+    const uint64_t bytes = qi_lazy_bytes(page, slot, QI_PIECE_BACKED);
+    count_less(page->shard, record, bytes);
+    page->shard->stats.asleep_bytes += bytes;
     qi_space_mark_pieces(page->shard->space, &window, QI_PIECE_BACKED, QI_PIECE_ASLEEP);
 }
 
@@ -517,7 +519,9 @@ void qi_lazy_wake(qi_page *page, uint32_t slot)
 {
     qi_slot *record = qi_memory_slot(page->shard->memory, slot);
     const qi_window window = qi_lazy_window(qi_slot_lazy(record));
-    count_more(page->shard, record, qi_lazy_bytes(page, slot, QI_PIECE_ASLEEP));
+    const uint64_t bytes = qi_lazy_bytes(page, slot, QI_PIECE_ASLEEP);
+    count_more(page->shard, record, bytes);
+    page->shard->stats.asleep_bytes -= bytes;
     qi_space_mark_pieces(page->shard->space, &window, QI_PIECE_ASLEEP, QI_PIECE_BACKED);
 }
 

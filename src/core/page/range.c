@@ -44,15 +44,17 @@ quire_result qi_range_take_page(qi_page *page, const qi_range_request *request, 
 /* ---- lazy and sleeping allocations --------------------------------------------------------- */
 
 /* Chunks without memory have no addresses to find, and those with memory are free. */
-static void uncover(const qi_page *page, const qi_window *window)
+static void uncover(qi_page *page, const qi_window *window)
 {
     const quire_space *space = page->shard->space;
     qi_chunk_run run = {0};
     while (qi_space_next_piece(space, window, QI_PIECE_HOLE, &run))
         qi_addresses_uncover(page->shard->memory, page, run.offset, run.size);
     run = (qi_chunk_run){0};
-    while (qi_space_next_piece(space, window, QI_PIECE_ASLEEP, &run))
+    while (qi_space_next_piece(space, window, QI_PIECE_ASLEEP, &run)) {
         qi_addresses_uncover(page->shard->memory, page, run.offset, run.size);
+        page->shard->stats.asleep_bytes -= run.size;
+    }
     run = (qi_chunk_run){0};
     while (qi_space_next_piece(space, window, QI_PIECE_BACKED, &run))
         qi_checked_page_grown(page, run.offset, run.offset + run.size);
@@ -75,11 +77,13 @@ static void give_asleep(qi_shard *shard, const qi_slot *record)
     quire_placement at;
     qi_ignore(qi_space_get(shard->space, record->asleep, &at)); /* it is live */
     record->tally->page->asleep_bytes -= at.size;
+    shard->stats.asleep_bytes -= at.size;
     qi_space_free_asleep(shard->space, record->asleep);
 }
 
 void qi_range_give_partial(qi_shard *shard, const qi_slot *record)
 {
+    shard->stats.asleep_count -= (record->extras & QI_EXTRA_ASLEEP) != 0;
     if (qi_slot_is_lazy(record))
         give_lazy(shard, record);
     else

@@ -70,6 +70,15 @@ static inline bool qi_event_is_wanted(const quire_memory *memory, quire_event_ki
 void qi_event_report_slot(quire_memory *memory, quire_event_kinds kind, uint32_t slot,
                           uint64_t alignment, quire_stream *stream);
 
+/* Calls the hooks for a slot that the caller puts to sleep or wakes. Watchers do not get it. */
+void qi_event_report_sleep(quire_memory *memory, quire_event_kinds kind, uint32_t slot);
+
+static inline void qi_event_sleep(quire_memory *memory, quire_event_kinds kind, uint32_t slot)
+{
+    if (qi_event_is_wanted(memory, kind))
+        qi_event_report_sleep(memory, kind, slot);
+}
+
 static inline void qi_event_allocated(quire_memory *memory, uint32_t slot, uint64_t alignment,
                                       quire_stream *stream)
 {

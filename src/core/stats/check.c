@@ -71,6 +71,20 @@ static bool range_agrees(const qi_page *page, const qi_slot *record, uint32_t sl
            at.offset + at.size == record->offset + qi_slot_extent(record) + qi_slot_behind(record);
 }
 
+/* Adds what sleeps. */
+static void count_asleep(const qi_slot *record, const qi_page *page, uint32_t slot,
+                         quire_memory_stats *seen)
+{
+    quire_placement at;
+    if (!(record->extras & QI_EXTRA_ASLEEP))
+        return;
+    seen->asleep_count++;
+    if (qi_slot_is_lazy(record))
+        seen->asleep_bytes += qi_lazy_bytes(page, slot, QI_PIECE_ASLEEP);
+    else if (!qi_space_get(page->shard->space, range_of(record), &at))
+        seen->asleep_bytes += at.size + at.left_padding;
+}
+
 /* Checks a slot in use against its page and its range, and adds it to `seen`. */
 static quire_result check_slot(quire_memory *memory, uint32_t slot, quire_memory_stats *seen)
 {
@@ -87,6 +101,7 @@ static quire_result check_slot(quire_memory *memory, uint32_t slot, quire_memory
     seen->allocation_count++;
     seen->live_bytes += record->size + record->left_padding + qi_checked_behind(record);
     seen->requested_bytes += record->requested;
+    count_asleep(record, page, slot, seen);
     return QUIRE_SUCCESS;
 }
 
@@ -158,6 +173,9 @@ static quire_result compare_counters(quire_memory *memory, const quire_memory_st
         seen->live_bytes != counted.live_bytes || seen->requested_bytes != counted.requested_bytes)
         return damaged(memory, "the live statistics are not the sum of the allocations",
                        seen->allocation_count);
+    if (seen->asleep_count != counted.asleep_count || seen->asleep_bytes != counted.asleep_bytes)
+        return damaged(memory, "the statistics of what sleeps are not the sum of the allocations",
+                       seen->asleep_count);
     if (seen->page_count != counted.page_count || seen->reserved_bytes != counted.reserved_bytes ||
         seen->empty_bytes != counted.empty_bytes)
         return damaged(memory, "the page statistics are not the sum of the pages",

@@ -36,6 +36,8 @@ static void add_shard(quire_memory_stats *out, const qi_shard *shard)
     out->empty_bytes += shard->empty_pages.bytes;
     out->deferred_bytes += stats->deferred_bytes;
     out->deferred_count += stats->deferred_count;
+    out->asleep_bytes += stats->asleep_bytes;
+    out->asleep_count += stats->asleep_count;
 }
 
 /* Requires the shard lock. */

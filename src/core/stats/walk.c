@@ -65,6 +65,7 @@ static void add_allocation(page_copy *p, uint32_t slot)
     item.size = qi_slot_extent(record) + qi_slot_behind(record); /* so that items have no gaps */
     item.requested = qi_slot_usable(record);
     item.backed = record->size + qi_checked_behind(record);
+    item.asleep = record->extras & QI_EXTRA_ASLEEP;
     item.user_data = qi_slot_user_data(record);
     item.allocation = qi_slot_public_handle(&p->memory->slots, slot);
     item.object = record->object;

@@ -23,7 +23,7 @@ typedef struct dump_stat {
     dump_unit unit;
 } dump_stat;
 
-enum { DUMP_STAT_COUNT = 32 };
+enum { DUMP_STAT_COUNT = 34 };
 
 extern const dump_stat dump_stats[DUMP_STAT_COUNT]; /* in the order of the table */
 

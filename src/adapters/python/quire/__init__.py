@@ -25,7 +25,7 @@ from .cuda import CudaInfo, cuda_info, find_kind, open_cuda, wrap_context, wrap_
 from .device import Device, HostProfile, open_host
 from .dtypes import DType
 from .enums import (CudaPageKind, CudaWithout, Dedicated, ElasticRules, Fit, Growth, HeapFlags, HostBacking,
-                    HostHugePages, LogLevel, MemoryFlags, Result, Usage)
+                    HostHugePages, LogLevel, MemoryFlags, Result, SleepMode, Usage)
 from .errors import (BackendError, BadFileError, BusyError, CorruptedError, DeviceLostError, ForeignHandleError,
                      InvalidArgumentError, NoSpaceError, NotHostVisibleError, NotMappedError, NotPermittedError,
                      OutOfDeviceMemoryError, OutOfHostMemoryError, OutOfMemoryError, OutOfRangeError, OverBudgetError,
@@ -48,8 +48,8 @@ __all__ = [
     "Limits", "LogLevel", "Memory", "MemoryFlags", "NameUsage", "NoSpaceError", "NotHostVisibleError",
     "NotMappedError", "NotPermittedError", "OutOfDeviceMemoryError", "OutOfHostMemoryError", "OutOfMemory",
     "OutOfMemoryError", "OutOfRangeError", "OverBudgetError", "OverlapError", "PageInfo", "PagePolicy", "Plan",
-    "PlanInfo", "Point", "QuireError", "Range", "Recorder", "ReplayReport", "Result", "Scope", "StaleHandleError",
-    "Statistics", "Stream", "TooManyAllocationsError", "TooManyPagesError", "Trace", "TraceInfo", "UnsupportedError",
-    "Usage", "WrongStateError", "cuda_info", "find_kind", "open_cuda", "open_host", "open_vulkan", "plan",
-    "plan_check", "read_trace", "record", "wrap_context", "wrap_stream",
+    "PlanInfo", "Point", "QuireError", "Range", "Recorder", "ReplayReport", "Result", "Scope", "SleepMode",
+    "StaleHandleError", "Statistics", "Stream", "TooManyAllocationsError", "TooManyPagesError", "Trace", "TraceInfo",
+    "UnsupportedError", "Usage", "WrongStateError", "cuda_info", "find_kind", "open_cuda", "open_host", "open_vulkan",
+    "plan", "plan_check", "read_trace", "record", "wrap_context", "wrap_stream",
 ]

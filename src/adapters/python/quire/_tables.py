@@ -123,7 +123,7 @@ class quire_name_usage(Structure):
 
 class quire_allocation_info(Structure):
     _fields_: ClassVar[Fields] = [
-        ("page", c_uint32), ("dedicated", c_bool), ("committed", c_bool), ("offset", c_uint64),
+        ("page", c_uint32), ("dedicated", c_bool), ("committed", c_bool), ("asleep", c_bool), ("offset", c_uint64),
         ("left_padding", c_uint64), ("size", c_uint64), ("requested", c_uint64), ("address", c_uint64),
         ("user_data", c_uint64), ("map_count", c_uint32), ("object", c_int), ("native", c_uint64),
         ("host", c_void_p), ("backed", c_uint64), ("unused", c_uint64 * 3)]
@@ -213,7 +213,7 @@ class quire_memory_stats(Structure):
         ("backend_nanoseconds", c_uint64), ("metadata_bytes", c_uint64), ("metadata_peak", c_uint64),
         ("full_passes", c_uint64), ("full_pass_hits", c_uint64), ("fragmentation", quire_fragmentation),
         ("deferred_bytes", c_uint64), ("deferred_count", c_uint64), ("pages_over_budget", c_uint64),
-        ("unused", c_uint64 * 4)]
+        ("asleep_bytes", c_uint64), ("asleep_count", c_uint64), ("unused", c_uint64 * 2)]
 
 
 class quire_device_stats(Structure):
@@ -229,7 +229,7 @@ class quire_device_stats(Structure):
 
 class quire_item(Structure):
     _fields_: ClassVar[Fields] = [
-        ("page", c_uint32), ("dedicated", c_bool), ("is_free", c_bool), ("page_size", c_uint64),
+        ("page", c_uint32), ("dedicated", c_bool), ("is_free", c_bool), ("asleep", c_bool), ("page_size", c_uint64),
         ("page_bytes", c_uint64), ("offset", c_uint64), ("left_padding", c_uint64), ("size", c_uint64),
         ("requested", c_uint64), ("user_data", c_uint64), ("allocation", quire_allocation), ("object", c_int),
         ("name", c_char_p), ("backed", c_uint64)]
@@ -469,6 +469,8 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "quire_collect": (c_int, [c_void_p, POINTER(c_uint64)]),
     "quire_back_range": (c_int, [c_void_p, POINTER(quire_view), c_uint64]),
     "quire_unback_range": (c_int, [c_void_p, POINTER(quire_view), c_uint64, POINTER(quire_point)]),
+    "quire_memory_sleep": (c_int, [c_void_p, c_char_p, c_int, POINTER(quire_point), POINTER(c_uint64)]),
+    "quire_memory_wake": (c_int, [c_void_p, c_char_p, POINTER(c_uint64)]),
     "quire_copy": (c_int, [POINTER(quire_copy_options), POINTER(quire_point)]),
     "quire_fill": (c_int, [c_void_p, quire_allocation, POINTER(quire_fill_options), POINTER(quire_point)]),
     "quire_memory_get_stats": (c_int, [c_void_p, POINTER(quire_memory_stats)]),

@@ -79,6 +79,13 @@ class Fit(enum.IntEnum):
     LINEAR = 3
 
 
+class SleepMode(enum.IntEnum):
+    """What becomes of the contents of allocations that sleep."""
+
+    KEEP = 0
+    DISCARD = 1
+
+
 class Dedicated(enum.IntEnum):
     """Which allocations get a page of their own."""
 

@@ -55,6 +55,8 @@ class Statistics:
     deferred_bytes: int = converted(int)  #: part of live_bytes: freed, until a point passes
     deferred_count: int = converted(int)
     pages_over_budget: int = converted(int)
+    asleep_bytes: int = converted(int)  #: of allocations that sleep; no part of live_bytes
+    asleep_count: int = converted(int)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,7 +169,8 @@ class AllocationInfo:
     user_data: int
     map_count: int  #: maps and views that have not ended
     native: int  #: the bound native object, such as a VkBuffer; 0: none
-    backed: int  #: bytes of `size` that have memory: fewer in a lazy allocation
+    backed: int  #: bytes of `size` that have memory: fewer in a lazy allocation, 0 asleep
+    asleep: bool  #: :meth:`Memory.sleep` took its memory
 
 
 @dataclasses.dataclass(frozen=True)
@@ -214,7 +217,8 @@ class Range:
     size: int
     requested: int
     user_data: int
-    backed: int  #: bytes of `size` that have memory: fewer in a lazy allocation
+    backed: int  #: bytes of `size` that have memory: fewer in a lazy allocation, 0 asleep
+    asleep: bool
     name: str = converted(_name)
 
 

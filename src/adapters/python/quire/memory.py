@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional,
 
 from . import _owner, dlpack
 from . import _tables as tables
-from ._arguments import instance, number, optional, text
+from ._arguments import instance, number, one_of, optional, text
 from ._native import lib
 from ._records import read, written
 from .allocation import Allocation, Buffer, Part, PartOf, views_of
-from .enums import CudaPageKind, Fit, MemoryFlags, Usage
+from .enums import CudaPageKind, Fit, MemoryFlags, SleepMode, Usage
 from .errors import BusyError, NotHostVisibleError, QuireError, StaleHandleError, check, guarded
 from .insight import NameUsage, PageInfo, Range, Statistics
 from .stream import Point, Stream
@@ -313,6 +313,37 @@ class Memory(_owner.Unique):
         with after.stream._owner.held():
             self._owner.use_on(after.stream._owner)
             self._owner.call(lib.quire_unback_range, views, len(views), after._native())
+
+    # ---- sleep ------------------------------------------------------------------------------------------
+
+    def sleep(self, prefix: Optional[str] = None, mode: SleepMode = SleepMode.KEEP,
+              after: Optional[Point] = None) -> int:
+        """Put allocations of an elastic memory to sleep, all or none. Return the bytes of chunks that lost memory.
+
+        Those whose names start with `prefix` sleep; None: all of them. They keep their addresses, and their contents
+        in host memory unless `mode` says otherwise. Until :meth:`wake` they can be queried and freed; whatever needs their
+        bytes raises WrongStateError. No view of them may exist. With a point the call waits until it has passed.
+        Raises UnsupportedError if the memory is not elastic or has slabs, BusyError, and OutOfHostMemoryError.
+        """
+        optional("after", after, Point)
+        mode = one_of("mode", mode, SleepMode)
+        freed = ctypes.c_uint64()
+        name = text("prefix", prefix)
+        if after is None or after.stream is None:
+            self._owner.call(lib.quire_memory_sleep, name, mode, None, ctypes.byref(freed))
+            return freed.value
+        with after.stream._owner.held():
+            self._owner.call(lib.quire_memory_sleep, name, mode, after._native(), ctypes.byref(freed))
+        return freed.value
+
+    def wake(self, prefix: Optional[str] = None) -> int:
+        """Wake sleeping allocations, all or none, at the same addresses. Return the bytes of chunks that got memory.
+
+        Raises BusyError, and the classes of OutOfMemoryError: all of them stay asleep then.
+        """
+        got = ctypes.c_uint64()
+        self._owner.call(lib.quire_memory_wake, text("prefix", prefix), ctypes.byref(got))
+        return got.value
 
     # ---- pages and limits -------------------------------------------------------------------------------
 

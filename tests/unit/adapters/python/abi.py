@@ -29,6 +29,7 @@ ENUMS = {
     enums.HeapFlags: ("QUIRE_HEAP_", ()),
     enums.ElasticRules: ("QUIRE_ELASTIC_", ()),
     enums.Fit: ("QUIRE_FIT_", ()),
+    enums.SleepMode: ("QUIRE_SLEEP_", ()),
     enums.Dedicated: ("QUIRE_DEDICATED_", ()),
     enums.Growth: ("QUIRE_GROWTH_", ()),
     enums.Usage: ("QUIRE_USAGE_", ("SAMPLED",)),  # images only
@@ -39,12 +40,14 @@ ENUMS = {
 }
 # enumerations of C whose enumerators are read from the headers
 LISTS = {enums.LogLevel: "quire_log_level", enums.Fit: "quire_fit", enums.Dedicated: "quire_dedicated",
+         enums.SleepMode: "quire_sleep_mode",
          enums.Growth: "quire_growth", enums.HostBacking: "quire_host_backing",
          enums.HostHugePages: "quire_host_huge_pages", enums.CudaPageKind: "quire_cuda_page_kind"}
 CONSTANTS = {f"QUIRE_{name}": value for name, value in vars(_tables).items() if isinstance(value, int)}
 INTEGERS = {"uint64_t": ctypes.c_uint64, "int64_t": ctypes.c_int64, "uint32_t": ctypes.c_uint32,
             "int32_t": ctypes.c_int32, "size_t": ctypes.c_size_t, "bool": ctypes.c_bool, "quire_result": ctypes.c_int,
-            "quire_memory_flags": ctypes.c_uint32, "quire_elastic_rules": ctypes.c_uint32, "quire_cuda_page_kind": ctypes.c_int, "void": None}
+            "quire_memory_flags": ctypes.c_uint32, "quire_elastic_rules": ctypes.c_uint32, "quire_cuda_page_kind": ctypes.c_int,
+            "quire_sleep_mode": ctypes.c_int, "void": None}
 OPAQUE = ("quire_device", "quire_memory", "quire_stream", "quire_recorder", "quire_trace", "void")
 
 

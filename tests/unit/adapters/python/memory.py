@@ -129,6 +129,45 @@ class Memories(unittest.TestCase):
         self.assertEqual((one.info.backed, memory.statistics.live_bytes), (0, MIB))
         self.assertEqual(memory.allocate(300).info.backed, 512)
 
+    def test_sleep(self):
+        memory = quire.open_host().create_memory(elastic=True, address_space=64 * MIB, limit=8 * MIB,
+                                                 host_read=True, host_write=True, pages=quire.PagePolicy(page_size=MIB))
+        lazy = memory.allocate(4 * MIB, name="a.lazy", lazy=True)
+        lazy.back(MIB, MIB)
+        plain, other = memory.allocate(MIB + 100, name="a.plain"), memory.allocate(100, name="b")
+        for allocation in (plain, other):
+            allocation.write(b"kept")
+        address = plain.info.address
+        self.assertEqual((memory.sleep("none"), memory.sleep("a."), memory.sleep("a.")), (0, 2 * MIB, 0))
+        self.assertEqual((plain.info.asleep, plain.info.backed, other.info.asleep, other.read(0, 4)),
+                         (True, 0, False, b"kept"))
+        statistics = memory.statistics
+        self.assertEqual((statistics.asleep_count, statistics.reserved_bytes), (2, MIB))
+        self.assertEqual([r.name for r in memory.ranges() if r.asleep], ["a.plain", "a.lazy"])
+        self.assertRaises(quire.WrongStateError, plain.read, 0, 4)
+        self.assertRaises(quire.WrongStateError, lazy.back)
+        memory.limit = MIB
+        self.assertRaises(quire.OverBudgetError, memory.wake)
+        memory.limit = 8 * MIB
+        self.assertEqual((memory.wake("a."), memory.wake()), (2 * MIB, 0))
+        self.assertEqual((plain.read(0, 4), plain.info.address, plain.info.asleep), (b"kept", address, False))
+        self.assertEqual(memory.sleep(mode=quire.SleepMode.DISCARD), 3 * MIB)
+        plain.free()
+        self.assertEqual(memory.wake(), 2 * MIB)
+
+    def test_sleep_refusals(self):
+        memory = quire.open_host().create_memory(elastic=True, host_read=True, pages=quire.PagePolicy(page_size=MIB))
+        held = memory.allocate(100)
+        with memoryview(held.view()):
+            self.assertRaises(quire.BusyError, memory.sleep)
+        self.assertRaises(TypeError, memory.sleep, 1)
+        self.assertRaises(TypeError, memory.sleep, None, "keep")
+        self.assertRaises(TypeError, memory.sleep, None, quire.SleepMode.KEEP, 1)
+        self.assertRaises(TypeError, memory.wake, 1)
+        flat = quire.open_host().create_memory()
+        self.assertRaises(quire.UnsupportedError, flat.sleep)
+        self.assertRaises(quire.UnsupportedError, flat.wake)
+
     def test_lazy_refusals(self):
         memory = quire.open_host().create_memory(elastic=True, address_space=64 * MIB, limit=4 * MIB,
                                                  pages=quire.PagePolicy(page_size=MIB))

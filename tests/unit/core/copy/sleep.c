@@ -110,7 +110,8 @@ CASE(contents_come_back_at_the_same_addresses)
     CHECK_EQ(reserved(b), 0);
     CHECK_EQ(fall_asleep(b, NULL, false), 0);
     quire_allocation other;
-    CHECK_OK(quire_allocate(b->memory, &(quire_allocation_options){.size = 9 * CHUNK}, &other));
+    CHECK_OK(
+        quire_allocate(b->memory, &(quire_allocation_options){.size = 9 * CHUNK - 512}, &other));
     CHECK_EQ(wake(b, NULL), 12);
     CHECK_EQ(reserved(b), 9 + 12);
     for (int i = 0; i < COUNT; i++)
@@ -336,17 +337,21 @@ SHARED(a_chunk_loses_its_memory_with_the_last_allocation_that_is_awake)
 
 SHARED(statistics_count_what_is_awake)
 {
-    quire_memory_stats stats;
+    quire_memory_stats before, stats;
     put_three(s);
+    CHECK_OK(quire_memory_get_stats(s->b.memory, &before));
     CHECK_EQ(fall_asleep(&s->b, "b", false), 1);
     CHECK_OK(quire_memory_get_stats(s->b.memory, &stats));
     CHECK_EQ(stats.allocation_count, 3);
-    CHECK_EQ(stats.live_bytes, CHUNK / 2 + CHUNK / 4);
+    CHECK_EQ(stats.asleep_count, 1);
+    CHECK(stats.asleep_bytes >= 2 * CHUNK);
+    CHECK_EQ(stats.live_bytes, before.live_bytes - stats.asleep_bytes);
     CHECK_EQ(stats.requested_bytes, CHUNK / 2 + CHUNK / 4);
     CHECK_EQ(wake(&s->b, "b"), 1);
     CHECK_OK(quire_memory_get_stats(s->b.memory, &stats));
-    CHECK_EQ(stats.live_bytes, 2 * CHUNK + CHUNK / 2 + CHUNK / 4);
-    CHECK_EQ(stats.peak_live_bytes, stats.live_bytes);
+    CHECK_EQ(stats.live_bytes, before.live_bytes);
+    CHECK_EQ(stats.peak_live_bytes, before.live_bytes);
+    CHECK_EQ(stats.asleep_bytes + stats.asleep_count, 0);
 }
 
 SHARED(every_free_gives_the_range_back)
@@ -361,6 +366,79 @@ SHARED(every_free_gives_the_range_back)
     put_three(s);
     for (int i = 3; i < 6; i++)
         expect_range(s, i);
+}
+
+/* What a hook gets of the two events. */
+typedef struct heard {
+    quire_event_kinds kinds[8];
+    char names[8];
+    uint64_t sizes[8];
+    int count;
+} heard;
+
+static void hear(void *user, quire_memory *memory, const quire_event *event)
+{
+    heard *h = user;
+    quire_memory_stats stats;
+    CHECK_OK(quire_memory_get_stats(memory, &stats)); /* no lock is held */
+    h->kinds[h->count] = event->kind;
+    h->names[h->count] = event->name[0];
+    h->sizes[h->count++] = event->requested;
+}
+
+SHARED(a_hook_gets_each_allocation)
+{
+    heard h = {.count = 0};
+    uint64_t bytes;
+    put_three(s);
+    const quire_hook hook = {
+        .event = hear, .user = &h, .kinds = QUIRE_EVENT_ASLEEP | QUIRE_EVENT_AWAKE};
+    CHECK_OK(quire_memory_set_hook(s->b.memory, &hook));
+    CHECK_OK(quire_memory_sleep(s->b.memory, NULL, QUIRE_SLEEP_KEEP, NULL, &bytes));
+    CHECK_EQ(bytes, 3 * CHUNK);
+    CHECK_OK(quire_memory_set_limit(s->b.memory, CHUNK));
+    CHECK_FAILS(quire_memory_wake(s->b.memory, NULL, &bytes), QUIRE_ERROR_OVER_BUDGET);
+    CHECK_EQ(bytes, 0);
+    CHECK_OK(quire_memory_wake(s->b.memory, "c", NULL));
+    CHECK_EQ(h.count, 4);
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(h.kinds[i], QUIRE_EVENT_ASLEEP);
+        CHECK_EQ(h.names[i], 'a' + i);
+        CHECK_EQ(h.sizes[i], s->sizes[i]);
+    }
+    CHECK_EQ(h.kinds[3], QUIRE_EVENT_AWAKE);
+    CHECK_EQ(h.names[3], 'c');
+    CHECK_OK(quire_memory_set_hook(s->b.memory, NULL));
+}
+
+SHARED(a_memory_with_slabs_is_refused)
+{
+    quire_memory *slabs;
+    const quire_memory_options options = {.kind.required = QUIRE_HOST_VISIBLE,
+                                          .elastic = true,
+                                          .address_space = CHUNKS * CHUNK,
+                                          .pages.page_size = CHUNK,
+                                          .fit.slabs = true};
+    CHECK_OK(quire_memory_create(s->b.device, &options, &slabs));
+    CHECK_FAILS(quire_memory_sleep(slabs, NULL, QUIRE_SLEEP_KEEP, NULL, NULL),
+                QUIRE_ERROR_UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "slabs");
+    CHECK_OK(quire_memory_destroy(&slabs));
+}
+
+SHARED(the_call_waits_for_its_point)
+{
+    quire_stream *stream;
+    quire_point point;
+    put_three(s);
+    CHECK_OK(quire_stream_create(s->b.device, NULL, &stream));
+    CHECK_OK(quire_stream_mark(stream, &point));
+    CHECK_OK(quire_memory_sleep(s->b.memory, "a", QUIRE_SLEEP_KEEP, &point, NULL));
+    const quire_point later = {stream, point.value + 5};
+    CHECK_FAILS(quire_memory_sleep(s->b.memory, "b", QUIRE_SLEEP_KEEP, &later, NULL),
+                QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK_OK(quire_memory_wake(s->b.memory, NULL, NULL));
+    CHECK_OK(quire_stream_destroy(&stream));
 }
 
 SHARED(names_without_a_match_change_nothing)
