@@ -6,10 +6,12 @@
  *  - a sparse object once its pending change is complete,
  *  - a stream once its semaphore has reached the last submitted value,
  *  - a buffer or an image once no pending staged work is left,
- *  - a page once no pending staged work and no sparse object is left, because either may name it.
+ *  - a page once no pending staged work and no sparse object is left, because either may name it,
+ *    and once its own binds are complete if it is elastic.
  */
 #include "backends/vulkan/deferred_destroy.h"
 
+#include "backends/vulkan/elastic.h"
 #include "backends/vulkan/object.h"
 #include "backends/vulkan/page.h"
 #include "backends/vulkan/sparse.h"
@@ -87,14 +89,18 @@ static void destroy_objects(qi_vulkan *vulkan)
     }
 }
 
-static void destroy_pages(qi_vulkan *vulkan)
+/* An elastic page whose binds are still running stays in the list, unless the device is idle. */
+static void destroy_pages(qi_vulkan *vulkan, bool is_idle)
 {
-    qi_vulkan_page *page = vulkan->deferred.pages;
-    vulkan->deferred.pages = NULL;
-    while (page) {
-        qi_vulkan_page *next = page->next_deferred;
+    qi_vulkan_page **link = &vulkan->deferred.pages;
+    while (*link) {
+        qi_vulkan_page *page = *link;
+        if (!qi_vulkan_elastic_destroy(vulkan, page, is_idle)) {
+            link = &page->next_deferred;
+            continue;
+        }
+        *link = page->next_deferred;
         qi_vulkan_page_destroy_now(vulkan, page);
-        page = next;
     }
 }
 
@@ -106,7 +112,7 @@ static void retire_all(qi_vulkan *vulkan, bool is_staged_done)
     if (is_staged_done)
         destroy_objects(vulkan);
     if (is_staged_done && !vulkan->deferred.sparse)
-        destroy_pages(vulkan);
+        destroy_pages(vulkan, false);
 }
 
 /* ---- filling the lists -------------------------------------------------------------------- */
@@ -185,6 +191,6 @@ void qi_vulkan_deferred_finish(qi_vulkan *vulkan)
         qi_vulkan_stream_destroy_now(vulkan, stream);
     }
     destroy_objects(vulkan);
-    destroy_pages(vulkan);
+    destroy_pages(vulkan, true);
     pthread_mutex_destroy(&deferred->mutex);
 }

@@ -198,7 +198,7 @@ quire_result quire_vulkan_memory_create(quire_device *device, const quire_memory
  * A device also lists memory kinds that need a feature; without the feature they must not be used.
  * A request larger than the heap is invalid, although some drivers grant it.
  */
-static quire_result check_kind(const qi_vulkan *vulkan, uint32_t kind, uint64_t size)
+quire_result qi_vulkan_check_kind(const qi_vulkan *vulkan, uint32_t kind, uint64_t size)
 {
     uint64_t heap_size =
         vulkan->memory.memoryHeaps[vulkan->memory.memoryTypes[kind].heapIndex].size;
@@ -261,7 +261,7 @@ static uint64_t size_with_cover(const qi_vulkan *vulkan, const quire_page_reques
     bool is_larger =
         !result && requirements.kind_mask >> request->kind & 1 && requirements.size > request->size;
     return is_larger && requirements.size <= vulkan->usual_page_size &&
-                   !check_kind(vulkan, request->kind, requirements.size)
+                   !qi_vulkan_check_kind(vulkan, request->kind, requirements.size)
                ? requirements.size
                : request->size;
 }
@@ -274,12 +274,44 @@ static VkExternalMemoryHandleTypeFlags external_of(const quire_page_request *req
     return import ? (VkExternalMemoryHandleTypeFlags)import->type : c->exported.handleTypes;
 }
 
+/* Counts the VkDeviceMemory and allocates it. */
+static quire_result allocate_counted(qi_vulkan *vulkan, const VkMemoryAllocateInfo *info,
+                                     VkDeviceMemory *memory)
+{
+    quire_result result = qi_vulkan_count_memory(vulkan);
+    if (result)
+        return result;
+    VkResult code = vulkan->f.AllocateMemory(vulkan->device, info, vulkan->callbacks, memory);
+    if (!code)
+        return QUIRE_SUCCESS;
+    *memory = VK_NULL_HANDLE; /* undefined after a failure */
+    qi_vulkan_uncount_memory(vulkan);
+    return qi_vulkan_fail(code, "vkAllocateMemory of %s of memory kind %u",
+                          qi_bytes(info->allocationSize).text, info->memoryTypeIndex);
+}
+
+quire_result qi_vulkan_memory_make(qi_vulkan *vulkan, const quire_page_request *request,
+                                   VkDeviceMemory *memory)
+{
+    allocate_chain c = {.info = {.pNext = NULL}};
+    quire_result result = qi_vulkan_check_kind(vulkan, request->kind, request->size);
+    if (!result)
+        result = describe_chain(vulkan, request, &c);
+    return result ? result : allocate_counted(vulkan, &c.info, memory);
+}
+
+void qi_vulkan_memory_free(qi_vulkan *vulkan, VkDeviceMemory memory)
+{
+    vulkan->f.FreeMemory(vulkan->device, memory, vulkan->callbacks);
+    qi_vulkan_uncount_memory(vulkan);
+}
+
 /* The chain points into itself: it lives on the stack until vkAllocateMemory returns. */
 static quire_result allocate(qi_vulkan *vulkan, const quire_page_request *request,
                              qi_vulkan_page *page)
 {
     allocate_chain c = {.info = {.pNext = NULL}};
-    quire_result result = check_kind(vulkan, request->kind, request->size);
+    quire_result result = qi_vulkan_check_kind(vulkan, request->kind, request->size);
     if (!result)
         result = describe_chain(vulkan, request, &c);
     if (result)
@@ -288,16 +320,7 @@ static quire_result allocate(qi_vulkan *vulkan, const quire_page_request *reques
     page->is_exportable = c.exported.handleTypes != 0;
     page->allocated = size_with_cover(vulkan, request, page);
     c.info.allocationSize = page->allocated;
-    result = qi_vulkan_count_memory(vulkan);
-    if (result)
-        return result;
-    VkResult code =
-        vulkan->f.AllocateMemory(vulkan->device, &c.info, vulkan->callbacks, &page->memory);
-    if (!code)
-        return QUIRE_SUCCESS;
-    qi_vulkan_uncount_memory(vulkan);
-    return qi_vulkan_fail(code, "vkAllocateMemory of %s of memory kind %u",
-                          qi_bytes(request->size).text, request->kind);
+    return allocate_counted(vulkan, &c.info, &page->memory);
 }
 
 /* The object that a page is for: quire's, or the caller's for an import. */
@@ -347,15 +370,15 @@ quire_result qi_vulkan_page_create(void *state, const quire_page_request *reques
     return QUIRE_SUCCESS;
 }
 
-/* vkFreeMemory also unmaps the memory. */
+/* vkFreeMemory also unmaps the memory. An elastic page has none any more. */
 void qi_vulkan_page_destroy_now(qi_vulkan *vulkan, qi_vulkan_page *page)
 {
     uint64_t buffer = qi_atomic_load_acquire_u64(&page->buffer);
     if (buffer)
         vulkan->f.DestroyBuffer(vulkan->device, QI_VULKAN_HANDLE(VkBuffer, buffer),
                                 vulkan->callbacks);
-    vulkan->f.FreeMemory(vulkan->device, page->memory, vulkan->callbacks);
-    qi_vulkan_uncount_memory(vulkan);
+    if (page->memory)
+        qi_vulkan_memory_free(vulkan, page->memory);
     qi_host_release(&vulkan->host, page, 1, sizeof *page);
 }
 

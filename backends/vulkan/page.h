@@ -23,7 +23,22 @@ quire_result qi_vulkan_page_invalidate_many(void *state, const quire_page_range 
 
 /* ---- pages -------------------------------------------------------------------------------- */
 
-/* Destroys a page and its buffer immediately. The device must not use them any more. */
+/* UNSUPPORTED if the kind needs a feature that the device was created without;
+   OUT_OF_DEVICE_MEMORY if its heap is smaller than `size`. */
+QUIRE_MUST_USE quire_result qi_vulkan_check_kind(const qi_vulkan *vulkan, uint32_t kind,
+                                                 uint64_t size);
+
+/* Allocates the VkDeviceMemory that a request describes, of exactly request->size bytes, and counts
+   it. *memory is VK_NULL_HANDLE on failure. */
+QUIRE_MUST_USE quire_result qi_vulkan_memory_make(qi_vulkan *vulkan,
+                                                  const quire_page_request *request,
+                                                  VkDeviceMemory *memory);
+
+/* Frees it, also if it is mapped. */
+void qi_vulkan_memory_free(qi_vulkan *vulkan, VkDeviceMemory memory);
+
+/* Destroys a page and its buffer immediately. The device must not use them any more, and an elastic
+   page has been destroyed by qi_vulkan_elastic_destroy. */
 void qi_vulkan_page_destroy_now(qi_vulkan *vulkan, qi_vulkan_page *page);
 
 /*

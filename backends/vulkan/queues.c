@@ -278,6 +278,29 @@ quire_result qi_vulkan_check_sparse_queue(const qi_vulkan *vulkan)
     return qi_vulkan_check_queue(vulkan);
 }
 
+quire_result qi_vulkan_run_binds(const qi_vulkan *vulkan, const VkBindSparseInfo *info,
+                                 VkFence *fence)
+{
+    const VkFenceCreateInfo fence_info = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+    VkFence created = VK_NULL_HANDLE;
+    VkResult code = vulkan->f.CreateFence(vulkan->device, &fence_info, vulkan->callbacks, &created);
+    if (code)
+        return qi_vulkan_fail(code, "vkCreateFence");
+    const quire_vulkan_queue *queue = qi_vulkan_sparse_queue(vulkan);
+    qi_vulkan_any_queue_lock(vulkan, queue);
+    code = vulkan->f.QueueBindSparse(queue->queue, 1, info, created);
+    qi_vulkan_any_queue_unlock(vulkan, queue);
+    quire_result result = code ? qi_vulkan_fail(code, "vkQueueBindSparse") : QUIRE_SUCCESS;
+    if (!result) {
+        code = qi_vulkan_wait_fence(vulkan, created);
+        result = code ? qi_vulkan_fail(code, "vkWaitForFences") : QUIRE_SUCCESS;
+        *fence = code && code != VK_ERROR_DEVICE_LOST ? created : VK_NULL_HANDLE;
+    }
+    if (!*fence)
+        vulkan->f.DestroyFence(vulkan->device, created, vulkan->callbacks);
+    return result;
+}
+
 /* ---- the queues of a device of quire's own ------------------------------------------------ */
 
 /*

@@ -73,6 +73,15 @@ bool qi_vulkan_has_sparse_queue(const qi_vulkan *vulkan);
    holds the device's queue. */
 QUIRE_MUST_USE quire_result qi_vulkan_check_sparse_queue(const qi_vulkan *vulkan);
 
+/*
+ * Submits binds to the sparse queue and waits for them, because binds are not ordered with the
+ * submissions of other queues. On success they are complete. If the wait fails *fence, which is
+ * VK_NULL_HANDLE on entry, is set to the fence, except after a device loss. The caller has called
+ * qi_vulkan_check_queue.
+ */
+QUIRE_MUST_USE quire_result qi_vulkan_run_binds(const qi_vulkan *vulkan,
+                                                const VkBindSparseInfo *info, VkFence *fence);
+
 /* ---- the queues of a device of quire's own ------------------------------------------------ */
 
 /* Chooses the family of each queue and fills queue_infos. Needs the features. UNSUPPORTED: the

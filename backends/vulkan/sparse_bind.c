@@ -232,30 +232,6 @@ static quire_result translate(qi_vulkan_change *c)
 
 /* ---- a change: submission ----------------------------------------------------------------- */
 
-/* Submits and waits. On success the change is complete. If the wait fails *fence is set to the
-   fence, except after a device loss. */
-static quire_result run(const qi_vulkan *vulkan, const VkBindSparseInfo *info, VkFence *fence)
-{
-    const VkFenceCreateInfo fence_info = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
-    VkFence created = VK_NULL_HANDLE;
-    VkResult code = vulkan->f.CreateFence(vulkan->device, &fence_info, vulkan->callbacks, &created);
-    if (code)
-        return qi_vulkan_fail(code, "vkCreateFence");
-    const quire_vulkan_queue *queue = qi_vulkan_sparse_queue(vulkan);
-    qi_vulkan_any_queue_lock(vulkan, queue);
-    code = vulkan->f.QueueBindSparse(queue->queue, 1, info, created);
-    qi_vulkan_any_queue_unlock(vulkan, queue);
-    quire_result result = code ? qi_vulkan_fail(code, "vkQueueBindSparse") : QUIRE_SUCCESS;
-    if (!result) {
-        code = qi_vulkan_wait_fence(vulkan, created);
-        result = code ? qi_vulkan_fail(code, "vkWaitForFences") : QUIRE_SUCCESS;
-        *fence = code && code != VK_ERROR_DEVICE_LOST ? created : VK_NULL_HANDLE;
-    }
-    if (!*fence)
-        vulkan->f.DestroyFence(vulkan->device, created, vulkan->callbacks);
-    return result;
-}
-
 /* Submits ranges and tiles in one VkBindSparseInfo, so that they take effect together. */
 static quire_result bind(qi_vulkan_change *c)
 {
@@ -280,7 +256,7 @@ static quire_result bind(qi_vulkan_change *c)
         info.imageBindCount = 1;
         info.pImageBinds = &of_tiles;
     }
-    return run(s->vulkan, &info, &c->fence);
+    return qi_vulkan_run_binds(s->vulkan, &info, &c->fence);
 }
 
 /* Submits a change and waits for it. On failure nothing has changed, unless the change has a fence:

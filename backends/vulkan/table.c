@@ -8,6 +8,7 @@
 #include "backends/vulkan/copy.h"
 #include "backends/vulkan/deferred_destroy.h"
 #include "backends/vulkan/device.h"
+#include "backends/vulkan/elastic.h"
 #include "backends/vulkan/functions.h"
 #include "backends/vulkan/object.h"
 #include "backends/vulkan/open.h"
@@ -116,7 +117,9 @@ static quire_result create(qi_vulkan *vulkan, const quire_vulkan_wrap_options *o
     if (result)
         return result;
     qi_vulkan_resolve_settings(vulkan, &options->settings);
-    result = qi_vulkan_image_limits_init(vulkan);
+    result = qi_vulkan_elastic_detect(vulkan);
+    if (!result)
+        result = qi_vulkan_image_limits_init(vulkan);
     if (!result)
         result = qi_vulkan_staging_init(vulkan);
     if (result)

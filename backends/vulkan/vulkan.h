@@ -68,6 +68,15 @@ typedef struct qi_vulkan_further {
 } qi_vulkan_further;
 
 typedef struct qi_vulkan_page qi_vulkan_page;
+typedef struct qi_vulkan_elastic qi_vulkan_elastic; /* elastic.h */
+
+/* What the elastic pages of a device can be; elastic.c determines it. */
+typedef struct qi_vulkan_elastic_limits {
+    uint32_t kinds;       /* bit i: pages of kind i can be elastic */
+    uint64_t granularity; /* bytes of a sparse block */
+    uint64_t max_size;    /* bytes of a page */
+    const char *missing;  /* what `kinds` is 0 for, as a clause; NULL: it is not 0 */
+} qi_vulkan_elastic_limits;
 
 /* Objects whose destruction waits until the device no longer uses them: see deferred_destroy.h. */
 typedef struct qi_vulkan_deferred {
@@ -109,6 +118,7 @@ typedef struct qi_vulkan {
     qi_vulkan_staging *staging;
     qi_vulkan_image_limits *image_limits;
     qi_vulkan_deferred deferred;
+    qi_vulkan_elastic_limits elastic;
     bool has_forked; /* this is a forked child's copy: it calls no driver function (device.c) */
 
     /* What quire_vulkan_open created; all NULL for a wrapped device. */
@@ -145,6 +155,7 @@ struct qi_vulkan_page {
     qi_atomic_u64 buffer;               /* VkBuffer over the whole page; 0: not created yet */
     qi_atomic_u64 address;              /* device address of the page; 0: not queried yet;
                                   QI_VULKAN_NO_ADDRESS: the page has none */
+    qi_vulkan_elastic *elastic;         /* NULL: the page is one VkDeviceMemory, `memory` */
     qi_vulkan_page *next_deferred;
 };
 
