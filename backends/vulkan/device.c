@@ -347,6 +347,9 @@ bool qi_vulkan_is_short_of_memories(const qi_vulkan *vulkan)
     return qi_atomic_load_u64(&vulkan->memory_count) >= max - max / 4;
 }
 
+/* Each chunk of an elastic page is a VkDeviceMemory. One page gets at most half of them. */
+enum { MEMORIES_PER_CHUNK = 2 };
+
 /* The core checks heaps and kinds against its own limits. */
 quire_result qi_vulkan_describe(void *state, quire_device_info *info)
 {
@@ -370,6 +373,8 @@ quire_result qi_vulkan_describe(void *state, quire_device_info *info)
             .heap = memory->memoryTypes[i].heapIndex,
         };
     const VkPhysicalDeviceLimits *limits = &vulkan->limits;
+    const qi_vulkan_elastic_limits *elastic = &vulkan->elastic;
+    const uint64_t chunks = max_memories(vulkan) / MEMORIES_PER_CHUNK;
     info->limits = (quire_limits){
         .page_granularity = PAGE_GRANULARITY,
         .usual_page = vulkan->usual_page_size,
@@ -378,6 +383,12 @@ quire_result qi_vulkan_describe(void *state, quire_device_info *info)
         .max_pages_is_advice = vulkan->limit_is_advice,
         .buffer_image_granularity = limits->bufferImageGranularity,
         .non_coherent_atom = limits->nonCoherentAtomSize,
+        .elastic_kinds = elastic->kinds,
+        .elastic_granularity = elastic->granularity,
+        .max_chunks = chunks ? chunks : 1,
+        .elastic_unmapped = true,
+        .max_elastic_page = elastic->max_size,
+        .elastic_missing = elastic->missing,
     };
     info->exportable = vulkan->enabled.external_fd || vulkan->enabled.win32;
     return QUIRE_SUCCESS;

@@ -351,8 +351,8 @@ quire_result qi_vulkan_elastic_detect(qi_vulkan *vulkan)
     limits->granularity = needs.alignment;
     limits->max_size = qi_align_down(most, needs.alignment);
     limits->kinds = usable_kinds(vulkan, needs.kind_mask);
-    if (!limits->kinds)
-        limits->missing = "no memory kind can hold a sparse buffer";
+    limits->missing = "the driver or the features of the device do not let a sparse buffer have "
+                      "memory of this kind";
     return QUIRE_SUCCESS;
 }
 
@@ -362,9 +362,9 @@ static quire_result check(const qi_vulkan *vulkan, const quire_page_request *req
 {
     const qi_vulkan_elastic_limits *limits = &vulkan->elastic;
     if (!(limits->kinds >> request->kind & 1))
-        return quire_backend_fail(
-            QUIRE_ERROR_UNSUPPORTED, 0, "pages of memory kind %u cannot be elastic: %s",
-            request->kind, limits->missing ? limits->missing : "it cannot hold a sparse buffer");
+        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
+                                  "pages of memory kind %u cannot be elastic: %s", request->kind,
+                                  limits->missing);
     if (request->description)
         return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0, "an adopted page cannot be elastic");
     if (request->exportable)

@@ -602,6 +602,12 @@ quire_result qi_vulkan_object_bind(void *state, quire_object object, uint64_t na
                                    const quire_native_page *page, uint64_t offset)
 {
     const qi_vulkan *vulkan = state;
+    if (qi_vulkan_page_of(page)->elastic)
+        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
+                                  "a %s cannot lie in an elastic page, whose chunks are a "
+                                  "VkDeviceMemory each: allocate a range and use the buffer of "
+                                  "quire_vulkan_page_buffer, or request a dedicated page",
+                                  object == QUIRE_OBJECT_BUFFER ? "VkBuffer" : "VkImage");
     VkDeviceMemory memory = QI_VULKAN_HANDLE(VkDeviceMemory, page->handle);
     if (object == QUIRE_OBJECT_BUFFER) {
         VkResult code = vulkan->f.BindBufferMemory(

@@ -389,6 +389,10 @@ quire_result qi_vulkan_page_map(void *state, const quire_native_page *native, vo
 {
     const qi_vulkan *vulkan = state;
     const qi_vulkan_page *page = qi_vulkan_page_of(native);
+    if (page->elastic)
+        return quire_backend_fail(QUIRE_ERROR_UNSUPPORTED, 0,
+                                  "an elastic page cannot be mapped: each of its chunks is a "
+                                  "VkDeviceMemory of its own");
     VkResult code = vulkan->f.MapMemory(vulkan->device, page->memory, 0, VK_WHOLE_SIZE, 0, pointer);
     return code ? qi_vulkan_fail(code, "vkMapMemory of a page of %s", qi_bytes(page->size).text)
                 : QUIRE_SUCCESS;

@@ -84,13 +84,25 @@ quire_result quire_vulkan_range_options(const quire_memory *memory,
 
 /* ---- the place of an allocation ----------------------------------------------------------- */
 
+/* An elastic page has a VkDeviceMemory for each chunk, so that a range of it has no single one. */
 static void describe(const quire_native *native, quire_vulkan_range *range)
 {
     *range = (quire_vulkan_range){
-        .memory = QI_VULKAN_HANDLE(VkDeviceMemory, native->page.handle),
+        .memory = qi_vulkan_page_of(&native->page)->memory,
         .memory_offset = native->offset,
         .size = native->size,
     };
+}
+
+/* `call`: the function that needs the one VkDeviceMemory of a page. */
+static quire_result refuse_elastic(const quire_native *native, const char *call)
+{
+    return qi_vulkan_page_of(&native->page)->elastic
+               ? qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
+                              "%s: the allocation lies in an elastic page, whose chunks are a "
+                              "VkDeviceMemory each: see quire_vulkan_page_buffer",
+                              call)
+               : QUIRE_SUCCESS;
 }
 
 quire_result quire_vulkan_get_range(const quire_memory *memory, quire_allocation allocation,
@@ -103,6 +115,8 @@ quire_result quire_vulkan_get_range(const quire_memory *memory, quire_allocation
     quire_native native;
     qi_vulkan *vulkan = NULL;
     quire_result result = qi_vulkan_of_allocation(memory, allocation, &native, &vulkan);
+    if (!result)
+        result = refuse_elastic(&native, "quire_vulkan_get_range");
     if (!result)
         describe(&native, range);
     return result;
@@ -120,6 +134,8 @@ quire_result quire_vulkan_set_priority(quire_memory *memory, quire_allocation al
     quire_native native;
     qi_vulkan *vulkan = NULL;
     quire_result result = qi_vulkan_of_allocation(memory, allocation, &native, &vulkan);
+    if (!result)
+        result = refuse_elastic(&native, "quire_vulkan_set_priority");
     if (result)
         return result;
     if (!vulkan->enabled.pageable)

@@ -55,9 +55,9 @@ static const quire_backend VULKAN_BACKEND = {
                 QUIRE_BACKEND_ROWS | QUIRE_BACKEND_STAGES | QUIRE_BACKEND_STREAMS |
                 QUIRE_BACKEND_STREAM_ORDER | QUIRE_BACKEND_STREAM_COPY | QUIRE_BACKEND_STREAM_FILL |
                 QUIRE_BACKEND_FLUSH_MANY | QUIRE_BACKEND_FORK | QUIRE_BACKEND_DEVICE_ADDRESS |
-                QUIRE_BACKEND_COPY_MANY | QUIRE_BACKEND_STREAM_WRITE_MANY,
+                QUIRE_BACKEND_COPY_MANY | QUIRE_BACKEND_STREAM_WRITE_MANY | QUIRE_BACKEND_ELASTIC,
     .describe = qi_vulkan_describe,
-    .page_create = qi_vulkan_page_create,
+    .page_create = qi_vulkan_any_page_create,
     .page_destroy = qi_vulkan_page_destroy,
     .destroy = destroy,
     .map = qi_vulkan_page_map,
@@ -76,6 +76,8 @@ static const quire_backend VULKAN_BACKEND = {
     .flush_many = qi_vulkan_page_flush_many,
     .invalidate_many = qi_vulkan_page_invalidate_many,
     .copy_pages = qi_vulkan_copy_pages,
+    .page_back = qi_vulkan_page_back,
+    .page_unback = qi_vulkan_page_unback,
     .stream_create = qi_vulkan_stream_create,
     .stream_destroy = qi_vulkan_stream_destroy,
     .stream_mark = qi_vulkan_stream_mark,

@@ -75,7 +75,7 @@ typedef struct qi_vulkan_elastic_limits {
     uint32_t kinds;       /* bit i: pages of kind i can be elastic */
     uint64_t granularity; /* bytes of a sparse block */
     uint64_t max_size;    /* bytes of a page */
-    const char *missing;  /* what `kinds` is 0 for, as a clause; NULL: it is not 0 */
+    const char *missing;  /* what other kinds lack, as a clause */
 } qi_vulkan_elastic_limits;
 
 /* Objects whose destruction waits until the device no longer uses them: see deferred_destroy.h. */

@@ -93,7 +93,13 @@ typedef struct quire_limits {
                                           requires. 0: no limit */
     quire_elastic_rules elastic_rules; /* QUIRE_ELASTIC_...; 0: none */
     bool max_pages_is_advice;          /* more pages may exist: then the backend refuses, or not */
-    uint64_t unused[4];
+    bool elastic_unmapped;             /* elastic pages cannot be mapped: elastic memories of
+                                          host-visible kinds count as not host-visible */
+    uint64_t max_elastic_page;         /* maximum bytes of addresses of an elastic page; 0: no
+                                          limit but max_page */
+    const char *elastic_missing;       /* what kinds that are not in elastic_kinds lack, as a clause
+                                          that lives as long as the device; NULL: unknown */
+    uint64_t unused[2];
 } quire_limits;
 
 typedef struct quire_device_info {

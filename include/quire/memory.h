@@ -90,7 +90,8 @@ typedef struct quire_memory_options {
      * instead of empty pages: by default those leave that were free for a second, beyond a tenth of
      * the memory; within retained_empty_bytes new memory comes before that of free chunks.
      * UNSUPPORTED for kinds whose pages cannot be elastic (quire_limits.elastic_kinds), with
-     * several shards, and with other fits than segregated.
+     * several shards, with other fits than segregated, and if the request requires a host-visible
+     * kind on a device whose elastic pages cannot be mapped (quire_limits.elastic_unmapped).
      */
     bool elastic;
     /*
@@ -161,7 +162,8 @@ typedef struct quire_memory_options {
        without priorities ignore it. */
     float priority;
     /* Bytes of addresses reserved for the page of an elastic memory. 0: four times the size of the
-       heap, and at most 2^20 chunks. If the system cannot reserve them (an address space limit, a
+       heap, and at most 2^20 chunks and quire_limits.max_elastic_page. UNSUPPORTED beyond that
+       limit. If the system cannot reserve them (an address space limit, a
        sanitizer), the first allocation fails with OUT_OF_DEVICE_MEMORY. INVALID_ARGUMENT for other
        memories. */
     uint64_t address_space;
@@ -172,8 +174,9 @@ typedef struct quire_memory_info {
     const char *name; /* valid as long as the memory */
     quire_device *device;
     uint32_t kind;            /* index into quire_device_info.kinds */
-    quire_memory_flags flags; /* of the kind; includes all requested flags */
-    bool mappable;            /* the kind is host-visible */
+    quire_memory_flags flags; /* of the kind; includes all required flags. Those of the host are
+                                 left out where elastic pages cannot be mapped */
+    bool mappable;            /* the flags have QUIRE_HOST_VISIBLE */
     bool checked;             /* has red zones and a quarantine: see docs/checked.md */
     bool within_budget;       /* as in the options */
     bool exportable;          /* its pages can be exported: see QUIRE_INTENT_EXPORT */

@@ -207,7 +207,7 @@ QUIRE_API VkFormat quire_vulkan_format(quire_channel_type type, uint32_t channel
 
 /* The position of an allocation in native memory. */
 typedef struct quire_vulkan_range {
-    VkDeviceMemory memory;
+    VkDeviceMemory memory; /* VK_NULL_HANDLE in an elastic page, whose chunks have one each */
     VkDeviceSize memory_offset;
     VkDeviceSize size;
     VkBuffer buffer; /* covers the range; from quire_vulkan_page_buffer only */
@@ -218,7 +218,8 @@ typedef struct quire_vulkan_range {
     uint64_t unused[4];
 } quire_vulkan_range;
 
-/* Writes memory, offset and size, for a caller who binds. Calls no function of Vulkan. */
+/* Writes memory, offset and size, for a caller who binds. Calls no function of Vulkan. Errors:
+   UNSUPPORTED (the allocation lies in an elastic page). */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_get_range(const quire_memory *memory,
                                                              quire_allocation allocation,
                                                              quire_vulkan_range *range);
@@ -229,7 +230,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_get_range(const quire_memory 
  * memory evicts pages of lower priority first. The priority of a shared page is that of all its
  * allocations: an allocation that needs its own has a dedicated page. A page that is kept for a
  * later allocation keeps its priority. Thread-safe. Errors: INVALID_ARGUMENT, UNSUPPORTED (the
- * device was created without the feature pageableDeviceLocalMemory). Source:
+ * device was created without the feature pageableDeviceLocalMemory; an elastic page). Source:
  * vkSetDeviceMemoryPriorityEXT.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_set_priority(quire_memory *memory,
@@ -237,7 +238,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_set_priority(quire_memory *me
                                                                 float priority);
 
 /*
- * Like quire_vulkan_get_range, and also writes the one buffer that covers the page, so that
+ * Like quire_vulkan_get_range, also in elastic pages, and also writes the one buffer that covers the page, so that
  * thousands of ranges need one VkBuffer. quire creates it for the first such query with
  * settings.page_usage, and destroys it with the page. Allocate with the alignment that the use of
  * the range requires (minStorageBufferOffsetAlignment, ...). Errors: UNSUPPORTED (the kind cannot

@@ -161,7 +161,7 @@ static void chunks_have_no_borders(contract_world *w, uint32_t kind)
     m.start = e->chunk - PART;
     if (e->has_bytes)
         write_across(&m);
-    if (kit_is_visible(w, kind))
+    if (kit_maps_elastic(w, kind))
         map_across(&m);
     copy_across(&m);
     drop(e, 1, 2, 1);

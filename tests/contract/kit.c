@@ -31,6 +31,11 @@ bool kit_is_visible(const contract_world *w, uint32_t kind)
     return (w->info.kinds[kind].flags & QUIRE_HOST_VISIBLE) != 0;
 }
 
+bool kit_maps_elastic(const contract_world *w, uint32_t kind)
+{
+    return kit_is_visible(w, kind) && !w->info.limits.elastic_unmapped;
+}
+
 bool kit_is_coherent(const contract_world *w, uint32_t kind)
 {
     return (w->info.kinds[kind].flags & QUIRE_HOST_COHERENT) != 0;
@@ -208,7 +213,8 @@ quire_result kit_page_try(const contract_world *w, const quire_page_request *req
 {
     *page = (kit_page){.kind = request->kind};
     quire_result result = w->table->page_create(w->state, request, &page->native);
-    if (result || !kit_is_visible(w, request->kind))
+    if (result || !kit_is_visible(w, request->kind) ||
+        (request->max_size && !kit_maps_elastic(w, request->kind)))
         return result;
     void *pointer = NULL;
     CHECK_OK(w->table->map(w->state, &page->native, &pointer));

@@ -34,6 +34,8 @@ bool kit_grows(const contract_world *w, uint32_t kind);
 bool kit_has_growth(const contract_world *w);
 
 bool kit_is_visible(const contract_world *w, uint32_t kind);
+/* Whether elastic pages of the kind can be mapped. */
+bool kit_maps_elastic(const contract_world *w, uint32_t kind);
 bool kit_is_coherent(const contract_world *w, uint32_t kind);
 bool kit_offers(const contract_world *w, quire_backend_features feature);
 

@@ -139,7 +139,7 @@ static void make_lazy(lazies *m, uint32_t number)
     lazy *l = &m->all[number];
     void *pointer = NULL;
     *l = (lazy){.handle = ALLOCATE(e->memory, .size = LENGTH * e->chunk, .lazy = true)};
-    if (kit_is_visible(e->w, e->kind))
+    if (kit_maps_elastic(e->w, e->kind))
         CHECK_OK(quire_map(e->memory, l->handle, &pointer));
     l->pointer = pointer;
     l->place = kit_native(e->memory, l->handle);
@@ -460,6 +460,7 @@ static void chunks_stay_until_work_ends(contract_world *w, uint32_t kind)
         CHECK_OK(quire_unmap(m.e.memory, l->handle));
     CHECK_OK(quire_free_on_stream(m.e.memory, l->handle, stream));
     *l = (lazy){0};
+    CHECK_OK(quire_collect(m.e.memory, NULL)); /* sets the mark that the free waits for */
     CHECK_OK(quire_stream_mark(stream, &point));
     CHECK_OK(quire_point_await(&point, QUIRE_FOREVER));
     CHECK_OK(quire_collect(m.e.memory, NULL));

@@ -186,8 +186,10 @@ static void resolve_chunk(const quire_memory_options *options, uint64_t heap, qu
              options->pages.page_size ? options->pages.page_size : QI_DEFAULT_CHUNK);
     memory->address_space = options->address_space;
     if (!options->address_space) {
-        const uint64_t room = most * memory->chunk;
+        const uint64_t room = most * memory->chunk, page = limits->max_elastic_page;
         memory->address_space = heap < room / ADDRESSES_PER_BYTE ? heap * ADDRESSES_PER_BYTE : room;
+        if (page && memory->address_space > page)
+            memory->address_space = page;
     }
     while (memory->chunk <= (memory->address_space - 1) / most)
         memory->chunk *= 2;
@@ -211,19 +213,56 @@ static quire_result check_rules(const quire_device_info *info)
     return QUIRE_SUCCESS;
 }
 
+static quire_result refuse_kind(const quire_device_info *info, uint32_t kind)
+{
+    const char *missing = info->limits.elastic_missing;
+    return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
+                        "an elastic memory: pages of memory kind %" PRIu32
+                        " of backend %s cannot be elastic%s%s",
+                        kind, info->backend, missing ? ": " : "", missing ? missing : "");
+}
+
+/*
+ * An elastic memory whose pages cannot be mapped has none of the host's flags: its bytes are copied
+ * as those of a kind that is not host-visible. UNSUPPORTED if the request requires one of the
+ * flags.
+ */
+static quire_result drop_host_flags(const quire_memory_options *options, quire_memory *memory)
+{
+    const quire_memory_flags host = QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT | QUIRE_HOST_CACHED;
+    const quire_device_info *info = &memory->device->info;
+    quire_kind_request request = {0};
+    if (!options->elastic || !info->limits.elastic_unmapped)
+        return QUIRE_SUCCESS;
+    quire_result result = qi_kind_resolve(memory->device, &options->kind, &request);
+    if (result)
+        return result;
+    if (request.required & host)
+        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
+                            "an elastic memory: its request requires %s, and elastic pages of "
+                            "backend %s cannot be mapped",
+                            qi_flags(request.required & host).text, info->backend);
+    memory->flags &= ~host;
+    return QUIRE_SUCCESS;
+}
+
 static quire_result resolve_address_space(const quire_memory_options *options, quire_memory *memory)
 {
     const quire_device_info *info = &memory->device->info;
+    const uint64_t page = info->limits.max_elastic_page;
     if (!options->elastic)
         return QUIRE_SUCCESS;
     if (!(info->limits.elastic_kinds >> memory->kind & 1))
-        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                            "an elastic memory: pages of memory kind %" PRIu32
-                            " of backend %s cannot be elastic",
-                            memory->kind, info->backend);
+        return refuse_kind(info, memory->kind);
     quire_result result = check_rules(info);
     if (result)
         return result;
+    if (page && options->address_space > page)
+        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
+                            "an elastic memory with addresses of %s: an elastic page of backend "
+                            "%s has at most %s",
+                            qi_bytes(options->address_space).text, info->backend,
+                            qi_bytes(page).text);
     memory->is_elastic = true;
     resolve_chunk(options, info->heaps[info->kinds[memory->kind].heap].size, memory);
     return QUIRE_SUCCESS;
@@ -293,6 +332,9 @@ quire_result qi_memory_resolve(quire_device *device, const quire_memory_options 
         return result;
     memory->device = device;
     memory->flags = device->info.kinds[memory->kind].flags;
+    result = drop_host_flags(options, memory);
+    if (result)
+        return result;
     memory->priority = options->priority;
     memory->within_budget = options->within_budget;
     memory->exportable = options->kind.intent & QUIRE_INTENT_EXPORT;

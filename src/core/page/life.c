@@ -547,7 +547,7 @@ static quire_result create(quire_memory *memory, qi_page *page, const qi_page_pl
         .zero = page->dedicated && progress->zero,
     };
     request.chunk = request.max_size ? qi_page_unit(memory) : 0;
-    native->on_demand = memory->maps_on_demand;
+    native->on_demand = memory->maps_on_demand || !(memory->flags & QUIRE_HOST_VISIBLE);
     qi_page_attempt a =
         qi_page_attempt_begin(memory, page->wanted, p->needed, p->is_reduced, progress);
     quire_result result;

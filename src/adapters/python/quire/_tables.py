@@ -31,7 +31,8 @@ class quire_limits(Structure):
         ("buffer_image_granularity", c_uint64), ("non_coherent_atom", c_uint64), ("buffer_alignment", c_uint64),
         ("image_row_alignment", c_uint64), ("elastic_kinds", c_uint64), ("elastic_granularity", c_uint64),
         ("max_chunks", c_uint64), ("elastic_rules", c_uint32), ("max_pages_is_advice", c_bool),
-        ("unused", c_uint64 * 4)]
+        ("elastic_unmapped", c_bool), ("max_elastic_page", c_uint64), ("elastic_missing", c_char_p),
+        ("unused", c_uint64 * 2)]
 
 
 class quire_device_info(Structure):

@@ -2,7 +2,7 @@
 """What the library knows about a memory or a device: statistics, ranges, pages, budgets."""
 
 import dataclasses
-from typing import Tuple
+from typing import Optional, Tuple
 
 from . import _tables as tables
 from ._records import converted, read
@@ -101,6 +101,10 @@ class Kind:
     heap: int = 0
 
 
+def _optional_text(value: Optional[bytes]) -> Optional[str]:
+    return None if value is None else value.decode()
+
+
 @dataclasses.dataclass(frozen=True)
 class Limits:
     """Constraints of a backend on pages and placements, in bytes; 0 means no constraint."""
@@ -120,6 +124,10 @@ class Limits:
     max_chunks: int  #: of an elastic page; 0: no limit
     elastic_rules: ElasticRules = converted(ElasticRules)
     max_pages_is_advice: bool = False  #: more pages may exist
+    elastic_unmapped: bool = False  #: elastic pages cannot be mapped
+    max_elastic_page: int = 0  #: bytes of addresses of an elastic page
+    #: what the other kinds lack for elastic pages; None: unknown
+    elastic_missing: Optional[str] = dataclasses.field(default=None, metadata={"convert": _optional_text})
 
 
 @dataclasses.dataclass(frozen=True)

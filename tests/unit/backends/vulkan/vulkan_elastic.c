@@ -117,20 +117,18 @@ UNIT_EACH(vulkan_elastic, the_features_of_a_device_decide, page_bench, p, i, 0, 
             kinds; /* the fake driver's sparse buffers can have every kind but a protected one */
         const char *missing;
     } offers[] = {
-        {"amd-bar", 0x7f, NULL},
-        {"nvidia-bar", 0x780, NULL},
-        {"nvidia-11", 0x780, NULL},
+        {"amd-bar", 0x7f, "memory of this kind"},
+        {"nvidia-bar", 0x780, "memory of this kind"},
+        {"nvidia-11", 0x780, "memory of this kind"},
         {"intel-2017", 0, "the feature sparseBinding"},
         {"swiftshader", 0, "the feature sparseBinding"},
     };
     begin_with(p, offers[i].layout, 0);
     const qi_vulkan_elastic_limits *limits = &p->vulkan->elastic;
     CHECK_EQ(limits->kinds, offers[i].kinds);
-    if (offers[i].missing) {
-        CHECK_HAS(limits->missing, offers[i].missing);
+    CHECK_HAS(limits->missing, offers[i].missing);
+    if (!offers[i].kinds)
         return;
-    }
-    CHECK(!limits->missing);
     CHECK_EQ(limits->granularity, BLOCK);
     CHECK(limits->max_size && limits->max_size % BLOCK == 0);
     CHECK(limits->max_size <= p->vulkan->limits.sparseAddressSpaceSize);
@@ -160,7 +158,7 @@ UNIT_ON(vulkan_elastic, a_queue_that_binds_is_needed, page_bench, p,
         {&some, h.queue, true, "the feature sparseResidencyBuffer"},
         {NULL, h.queue, true, "the feature sparseBinding"},
     };
-    CHECK(p->vulkan->elastic.kinds && !p->vulkan->elastic.missing);
+    CHECK(p->vulkan->elastic.kinds);
     for (size_t i = 0; i < sizeof wraps / sizeof *wraps; i++) {
         quire_device *device = NULL;
         quire_vulkan_wrap_options options = vulkan_bench_wrap(&p->b);
@@ -536,4 +534,212 @@ CASE(on_a_lost_device_memory_is_freed, 6)
     CHECK_FAILS(back(p, 10, 2), QUIRE_ERROR_DEVICE_LOST);
     CHECK_EQ(record(p)->leftovers, 0);
     CHECK_EQ(bytes(p), 4 * BLOCK);
+}
+
+/* ---- memories -------------------------------------------------------------------------------- */
+
+/* Kind 3 of the layout is device-local and host-visible. */
+static quire_memory *make_memory(page_bench *p, uint32_t kind)
+{
+    quire_memory *memory =
+        vulkan_bench_memory(&p->b, &(quire_memory_options){.elastic = true,
+                                                           .name = "cache",
+                                                           .kind.mask = UINT32_C(1) << kind,
+                                                           .pages.page_size = BLOCK});
+    CHECK(memory);
+    return memory;
+}
+
+#define MEMORY_CASE(name, kind)                                                                    \
+    static void in_##name(page_bench *p, quire_memory *memory);                                    \
+    UNIT_ON(vulkan_elastic, name, page_bench, p, begin_with(p, NULL, 0), end)                      \
+    {                                                                                              \
+        in_##name(p, make_memory(p, kind));                                                        \
+    }                                                                                              \
+    static void in_##name(__attribute__((unused)) page_bench *p, quire_memory *memory)
+
+UNIT_ON(vulkan_elastic, a_device_tells_what_its_pages_can_be, page_bench, p, begin_with(p, NULL, 0),
+        end)
+{
+    quire_device_info info;
+    CHECK_OK(quire_device_get_info(p->b.device, &info));
+    CHECK_EQ(info.limits.elastic_kinds, 0x7f);
+    CHECK_EQ(info.limits.elastic_granularity, BLOCK);
+    CHECK_EQ(info.limits.max_elastic_page, p->vulkan->elastic.max_size);
+    CHECK(info.limits.elastic_unmapped);
+    CHECK_EQ(info.limits.max_chunks, (UINT32_MAX - UINT64_C(1)) / 2);
+    quire_memory *memory = NULL;
+    CHECK_FAILS(quire_memory_create(p->b.device,
+                                    &(quire_memory_options){.elastic = true, .kind.mask = 0x80},
+                                    &memory),
+                UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "kind 7 of backend vulkan cannot be elastic: the driver or the "
+                                  "features of the device do not let a sparse buffer have");
+    const uint64_t most = info.limits.max_elastic_page;
+    CHECK_FAILS(quire_memory_create(p->b.device,
+                                    &(quire_memory_options){
+                                        .elastic = true, .kind.mask = 1, .address_space = most + 1},
+                                    &memory),
+                UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "an elastic page of backend vulkan has at most");
+    quire_memory_info made;
+    CHECK_OK(quire_memory_get_info(make_memory(p, 0), &made)); /* four times its heap is more */
+    CHECK_EQ(made.address_space, most);
+}
+
+UNIT_ON(vulkan_elastic, a_device_without_sparse_buffers_says_so, page_bench, p,
+        begin_with(p, "intel-2017", 0), end)
+{
+    quire_memory *memory = NULL;
+    quire_device_info info;
+    CHECK_OK(quire_device_get_info(p->b.device, &info));
+    CHECK_EQ(info.limits.elastic_kinds, 0);
+    CHECK_FAILS(quire_memory_create(p->b.device, &(quire_memory_options){.elastic = true}, &memory),
+                UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "of backend vulkan cannot be elastic: the device was created "
+                                  "without the feature sparseBinding");
+}
+
+/* Few memory objects: they bound the default addresses, and given ones make the chunks larger. */
+UNIT_ON(vulkan_elastic, a_page_has_at_most_half_of_the_memory_objects, page_bench, p,
+        begin_with(p, "nvidia-nvk", 0), end)
+{
+    quire_memory_info info;
+    quire_device_info device;
+    quire_memory_options options = {
+        .elastic = true, .kind.mask = 1, .pages.page_size = BLOCK, .address_space = 4096 * BLOCK};
+    CHECK_OK(quire_device_get_info(p->b.device, &device));
+    CHECK_EQ(device.limits.max_chunks, 4095 / 2);
+    CHECK_OK(quire_memory_get_info(make_memory(p, 0), &info));
+    CHECK_EQ(info.address_space, 4095 / 2 * BLOCK);
+    CHECK_OK(quire_memory_get_info(vulkan_bench_memory(&p->b, &options), &info));
+    CHECK_EQ(info.page_size, 4 * BLOCK);
+    CHECK_EQ(info.address_space, 4096 * BLOCK);
+}
+
+/* A hole between live allocations serves a larger one elsewhere: the memory of its chunks goes. */
+MEMORY_CASE(a_memory_gives_and_takes_chunks, 0)
+{
+    quire_allocation made[4];
+    quire_page_info page;
+    uint32_t word = 0;
+    for (uint32_t i = 0; i < 4; i++) {
+        CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 2 * BLOCK}, &made[i]));
+        CHECK_OK(quire_write(memory, made[i], BLOCK, &i, 4));
+    }
+    CHECK_OK(quire_free(memory, made[1]));
+    CHECK_OK(quire_memory_trim(memory, 0, NULL));
+    CHECK_EQ(bytes(p), 6 * BLOCK);
+    CHECK_OK(quire_page_get_info(memory, 0, &page));
+    CHECK_EQ(page.size, 6 * BLOCK);
+    for (uint32_t i = 0; i < 4; i += i ? 1 : 2) {
+        CHECK_OK(quire_read(memory, made[i], BLOCK, &word, 4));
+        CHECK_EQ(word, i);
+    }
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 4 * BLOCK}, &made[1]));
+    CHECK_EQ(bytes(p), 10 * BLOCK);
+    for (uint32_t i = 0; i < 4; i++)
+        CHECK_OK(quire_free(memory, made[i]));
+}
+
+/* Its range is reached through the buffer of the page, at one address. */
+MEMORY_CASE(an_allocation_is_a_range_of_the_buffer, 0)
+{
+    quire_allocation first, made;
+    quire_vulkan_range range, other;
+    quire_allocation_info info;
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = BLOCK}, &first));
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = BLOCK}, &made));
+    CHECK_OK(quire_vulkan_page_buffer(memory, first, &other));
+    CHECK_OK(quire_vulkan_page_buffer(memory, made, &range));
+    CHECK(range.buffer == other.buffer && range.memory == VK_NULL_HANDLE);
+    CHECK_EQ(range.buffer_offset, BLOCK);
+    CHECK(range.address && range.address == other.address + BLOCK);
+    CHECK_OK(quire_allocation_get_info(memory, made, &info));
+    CHECK_EQ(info.address, range.address);
+    CHECK_OK(quire_free(memory, first));
+    CHECK_OK(quire_free(memory, made));
+}
+
+MEMORY_CASE(what_needs_one_memory_is_refused, 0)
+{
+    static const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                                            .size = 256,
+                                            .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
+    static const VkBufferCreateInfo sparse = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                                              .flags = VK_BUFFER_CREATE_SPARSE_BINDING_BIT,
+                                              .size = BLOCK,
+                                              .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
+    const quire_image_options texels = {
+        .width = 16, .height = 16, .channel_count = 4, .usage = QUIRE_USAGE_SAMPLED};
+    quire_allocation made;
+    quire_buffer buffer;
+    quire_image image;
+    quire_vulkan_range range;
+    quire_vulkan_alias *alias = NULL;
+    quire_vulkan_sparse *object = NULL;
+    int descriptor = -1;
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = BLOCK}, &made));
+    CHECK_FAILS(quire_buffer_create(memory, &(quire_buffer_options){.size = 256}, &buffer),
+                UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "a VkBuffer cannot lie in an elastic page");
+    CHECK_FAILS(quire_image_create(memory, &texels, &image), UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "a VkImage cannot lie in an elastic page");
+    CHECK_FAILS(quire_vulkan_alias_buffer_create(memory, made, &info, NULL, &alias), UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "a VkBuffer cannot lie in an elastic page");
+    CHECK_FAILS(quire_vulkan_sparse_buffer_create(memory, &sparse, NULL, &object), UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "quire_vulkan_get_range: the allocation lies in an elastic page");
+    CHECK_FAILS(quire_vulkan_get_range(memory, made, &range), UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "quire_vulkan_get_range: the allocation lies in an elastic page");
+    CHECK_FAILS(quire_vulkan_set_priority(memory, made, 1), UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "quire_vulkan_set_priority: the allocation lies in an elastic");
+    CHECK_FAILS(quire_vulkan_export_fd(memory, made, VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT,
+                                       &descriptor),
+                UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "cannot be exported");
+    CHECK_OK(quire_free(memory, made));
+}
+
+/* A page of its own is one VkDeviceMemory. */
+MEMORY_CASE(an_object_lives_in_a_page_of_its_own, 0)
+{
+    quire_buffer buffer;
+    CHECK_OK(quire_buffer_create(memory, &(quire_buffer_options){.size = 256, .dedicated = true},
+                                 &buffer));
+    CHECK_EQ(fv_live(p->b.driver, FV_MEMORY), 1);
+    CHECK_OK(quire_free(memory, buffer.allocation));
+}
+
+/* The host's flags are gone, and with them maps. Bytes go through the staging ring. */
+MEMORY_CASE(a_host_visible_kind_is_not_mapped, 3)
+{
+    quire_memory_info info;
+    quire_allocation made;
+    quire_native_page page;
+    quire_native native;
+    void *pointer = NULL;
+    uint32_t word = 77, read = 0;
+    CHECK_OK(quire_memory_get_info(memory, &info));
+    CHECK_EQ(info.flags, QUIRE_DEVICE_LOCAL);
+    CHECK(!info.mappable);
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = BLOCK}, &made));
+    CHECK_FAILS(quire_map(memory, made, &pointer), QUIRE_ERROR_NOT_HOST_VISIBLE);
+    CHECK_OK(quire_write(memory, made, 4, &word, 4));
+    CHECK_OK(quire_read(memory, made, 4, &read, 4));
+    CHECK_EQ(read, 77);
+    CHECK_OK(quire_fill(memory, made, &(quire_fill_options){.value = 1}, NULL));
+    CHECK_OK(quire_read(memory, made, BLOCK - 4, &read, 4));
+    CHECK_EQ(read, 0x01010101);
+    CHECK_OK(quire_allocation_get_native(memory, made, &native));
+    page = native.page;
+    CHECK_FAILS(p->table->map(p->vulkan, &page, &pointer), UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "an elastic page cannot be mapped");
+    CHECK_OK(quire_free(memory, made));
+    quire_memory *other = NULL;
+    CHECK_FAILS(quire_memory_create(p->b.device,
+                                    &(quire_memory_options){.elastic = true,
+                                                            .kind.intent = QUIRE_INTENT_HOST_WRITE},
+                                    &other),
+                UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "requires HOST_VISIBLE, and elastic pages of backend vulkan");
 }
