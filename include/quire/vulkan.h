@@ -238,11 +238,11 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_set_priority(quire_memory *me
                                                                 float priority);
 
 /*
- * Like quire_vulkan_get_range, also in elastic pages, and also writes the one buffer that covers the page, so that
- * thousands of ranges need one VkBuffer. quire creates it for the first such query with
- * settings.page_usage, and destroys it with the page. Allocate with the alignment that the use of
- * the range requires (minStorageBufferOffsetAlignment, ...). Errors: UNSUPPORTED (the kind cannot
- * hold such buffers; the page is dedicated to an image, or is larger than
+ * Like quire_vulkan_get_range, also in elastic pages, and also writes the one buffer that covers
+ * the page, so that thousands of ranges need one VkBuffer. quire creates it for the first such
+ * query with settings.page_usage, and destroys it with the page. Allocate with the alignment that
+ * the use of the range requires (minStorageBufferOffsetAlignment, ...). Errors: UNSUPPORTED (the
+ * kind cannot hold such buffers; the page is dedicated to an image, or is larger than
  * quire_limits.max_buffer), and errors of Vulkan.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_vulkan_page_buffer(const quire_memory *memory,

@@ -16,8 +16,7 @@ static inline bool same_limits(const quire_limits *a, const quire_limits *b)
     size_t words = offsetof(quire_limits, max_pages_is_advice); /* uint64_t alone, without gaps */
     return !memcmp(a, b, words) && a->max_pages_is_advice == b->max_pages_is_advice &&
            a->elastic_unmapped == b->elastic_unmapped &&
-           a->max_elastic_page == b->max_elastic_page &&
-           a->elastic_missing == b->elastic_missing &&
+           a->max_elastic_page == b->max_elastic_page && a->elastic_missing == b->elastic_missing &&
            !memcmp(a->unused, b->unused, sizeof a->unused);
 }
 

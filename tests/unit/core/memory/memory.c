@@ -238,6 +238,81 @@ CASE(a_memory_with_atoms_works_at_every_largest_alignment)
     quire_memory_destroy_all(&memory);
 }
 
+/* ---- what a backend says of its elastic pages --------------------------------------------- */
+
+static void make_elastic(bench *b)
+{
+    *b = (bench){.device = NULL};
+    fake_init(&b->fake);
+    fake_offer_growth(&b->fake);
+    b->fake.info.limits.elastic_kinds = 0x5;
+    b->fake.info.limits.elastic_unmapped = true;
+    b->fake.info.limits.max_elastic_page = UINT64_C(1) << 20;
+    b->fake.info.limits.elastic_missing = "it lacks what tests want";
+    CHECK_OK(fake_open(&b->fake, unit_memory(), &b->device));
+}
+
+#define ELASTIC_CASE(name) UNIT_ON(memory, name, bench, b, make_elastic(b), end)
+
+/* The kind is host-visible; its bytes are copied by the backend, and no page is mapped. */
+ELASTIC_CASE(an_elastic_memory_that_cannot_be_mapped_is_not_host_visible)
+{
+    static const uint32_t word = 7;
+    uint32_t read = 0;
+    void *pointer = NULL;
+    quire_allocation made;
+    quire_native native;
+    CHECK(b->fake.info.kinds[2].flags & QUIRE_HOST_VISIBLE);
+    quire_memory *memory = CREATE(b, .elastic = true, .kind.mask = 0x4);
+    const quire_memory_info info = info_of(memory);
+    CHECK(!(info.flags & (QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT | QUIRE_HOST_CACHED)));
+    CHECK(!info.mappable);
+    CHECK_OK(quire_allocate(memory, &(quire_allocation_options){.size = 64}, &made));
+    CHECK_OK(quire_allocation_get_native(memory, made, &native));
+    CHECK(!native.host);
+    CHECK_FAILS(quire_map(memory, made, &pointer), QUIRE_ERROR_NOT_HOST_VISIBLE);
+    CHECK_OK(quire_write(memory, made, 8, &word, 4));
+    CHECK_OK(quire_read(memory, made, 8, &read, 4));
+    CHECK_EQ(read, 7);
+    CHECK_OK(quire_free(memory, made));
+    CHECK_OK(quire_memory_destroy(&memory));
+    memory = CREATE(b, .kind.mask = 0x4); /* others stay as they are */
+    CHECK(info_of(memory).mappable);
+    CHECK_OK(quire_memory_destroy(&memory));
+}
+
+ELASTIC_CASE(an_elastic_memory_has_the_addresses_of_the_largest_page)
+{
+    quire_memory *memory = CREATE(b, .elastic = true, .kind.mask = 0x1);
+    CHECK_EQ(info_of(memory).address_space, UINT64_C(1) << 20);
+    CHECK_OK(quire_memory_destroy(&memory));
+    memory = CREATE(b, .elastic = true, .kind.mask = 0x1, .address_space = UINT64_C(1) << 20);
+    CHECK_OK(quire_memory_destroy(&memory));
+}
+
+ELASTIC_CASE(what_an_elastic_memory_cannot_be_is_refused_with_the_reason)
+{
+    const struct {
+        quire_memory_options options;
+        const char *says;
+    } cases[] = {
+        {{.elastic = true, .kind.mask = 0x2}, "cannot be elastic: it lacks what tests want"},
+        {{.elastic = true, .kind.mask = 0x1, .address_space = (UINT64_C(1) << 20) + 1},
+         "an elastic page of backend fake has at most 1 MiB"},
+        {{.elastic = true, .kind.intent = QUIRE_INTENT_HOST_READ},
+         "requires HOST_VISIBLE, and elastic pages of backend fake cannot be mapped"},
+        {{.elastic = true, .kind.required = QUIRE_HOST_VISIBLE | QUIRE_HOST_COHERENT},
+         "requires HOST_VISIBLE|HOST_COHERENT"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        quire_memory *memory = (quire_memory *)b;
+        CHECK_FAILS(quire_memory_create(b->device, &cases[i].options, &memory),
+                    QUIRE_ERROR_UNSUPPORTED);
+        CHECK_HAS(quire_last_error(), cases[i].says);
+        CHECK(!memory);
+    }
+}
+
 /* ---- options of the segregated fit -------------------------------------------------------- */
 
 CASE(options_of_the_segregated_fit_reach_its_space)
