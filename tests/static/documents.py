@@ -143,7 +143,8 @@ def check_links(tap, root):
 def check_version(tap, root):
     header = (root / "include/quire/base.h").read_text()
     version = ".".join(re.search(rf"#define QUIRE_VERSION_{part} (\d+)", header)[1] for part in ("MAJOR", "MINOR"))
-    for page, pattern in (("docs/install.md", r"find_package\(quire (\d+\.\d+)"),
+    for page, pattern in (("README.md", r"\(version (\d+\.\d+)\)"),
+                          ("docs/install.md", r"find_package\(quire (\d+\.\d+)"),
                           ("docs/faq.md", r"The version is (\d+\.\d+)")):
         found = re.findall(pattern, (root / page).read_text())
         tap.case(f"{page} names the version of the header",
