@@ -635,49 +635,6 @@ quire_result quire_cuda_export_fabric(quire_memory *memory, quire_allocation all
     return result;
 }
 
-/* Exports the whole page: the driver accepts only one gapless mapping. */
-static quire_result export_dma_buf(qi_cuda *cuda, const qi_cuda_page *page, int *descriptor)
-{
-    if (page->elastic)
-        return qi_fail(QUIRE_ERROR_UNSUPPORTED,
-                       "the page cannot be a dma-buf: it is elastic, and a dma-buf keeps its size");
-    if (!cuda->capabilities.dma_buf || page->host || !page->address ||
-        page->type == QI_CUDA_PAGE_BORROWED || page->type == QI_CUDA_PAGE_POOLED ||
-        page->type == QI_CUDA_PAGE_OPENED)
-        return qi_fail(
-            QUIRE_ERROR_UNSUPPORTED,
-            "the page cannot be a dma-buf: that requires support of driver and device, and a "
-            "device-local page that quire created and not of a pool");
-    if (qi_padding(page->address, (uint64_t)sysconf(_SC_PAGESIZE)))
-        return qi_fail_with(QUIRE_ERROR_UNSUPPORTED,
-                            "the page lies at %x: a dma-buf must begin at a page of the host",
-                            page->address);
-    quire_result result = qi_cuda_enter(cuda);
-    if (result)
-        return result;
-    qi_cu_result code = cuda->f.MemGetHandleForAddressRange(
-        descriptor, page->address, page->padded, QI_CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0);
-    qi_cuda_leave(cuda);
-    if (!code)
-        return QUIRE_SUCCESS;
-    *descriptor = -1;
-    return qi_cuda_fail(&cuda->f, code, "cuMemGetHandleForAddressRange of %s",
-                        qi_bytes(page->padded).text);
-}
-
-quire_result quire_cuda_export_dma_buf(quire_memory *memory, quire_allocation allocation,
-                                       int *descriptor)
-{
-    if (descriptor)
-        *descriptor = -1;
-    if (!memory || !descriptor)
-        return qi_fail_null("quire_cuda_export_dma_buf", !memory ? "memory" : "descriptor");
-    quire_native native;
-    qi_cuda *cuda = NULL;
-    quire_result result = qi_cuda_find_native(memory, allocation, &native, &cuda);
-    return result ? result : export_dma_buf(cuda, qi_cuda_page_of(&native.page), descriptor);
-}
-
 /* ---- public calls: handles ---------------------------------------------------------------- */
 
 /* The driver answers INVALID_VALUE for addresses that it did not map as virtual memory. */

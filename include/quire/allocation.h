@@ -157,7 +157,12 @@ struct quire_allocation_info {
        made with `mapped`. */
     void *host;
     uint64_t backed; /* bytes of `size` that have memory: fewer in a lazy allocation, 0 asleep */
-    uint64_t unused[3];
+    /* The part of the page whose native memory holds the allocation, from the start of the page:
+       whole chunks of an elastic page, otherwise the page. What a library registers or exports must
+       cover it. */
+    uint64_t extent_offset;
+    uint64_t extent_size;
+    uint64_t unused[1];
 };
 
 /* Writes where an allocation, live or reserved, lies. Errors: those of handles but WRONG_STATE. */

@@ -45,11 +45,34 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_export_fabric(quire_memory *mem
 
 /*
  * Exports a device-local page as a dma-buf, for drivers of other hardware. The caller closes the
- * descriptor. UNSUPPORTED: the driver or the device has no dma-bufs, or the page grows.
+ * descriptor. UNSUPPORTED: the driver or the device has no dma-bufs, or the page is elastic.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_export_dma_buf(quire_memory *memory,
                                                                 quire_allocation allocation,
                                                                 int *descriptor);
+
+/* A part of a page as a dma-buf. */
+typedef struct quire_cuda_dma_buf {
+    int descriptor;   /* the caller closes it; -1: none */
+    uint64_t offset;  /* of the range's first byte in the dma-buf */
+    uint64_t size;    /* bytes of the dma-buf */
+    uint64_t address; /* CUdeviceptr of its first byte */
+    uint64_t unused[4];
+} quire_cuda_dma_buf;
+
+/*
+ * Exports a range of an allocation as one dma-buf: in an elastic page the chunks that it touches,
+ * also if they are several handles of the driver; in another page the whole page. A size of 0 means
+ * up to the end of the allocation. The dma-buf keeps its memory: bytes of it that the allocation
+ * loses (quire_unback_range, quire_memory_sleep, its free) are not those that the address gets
+ * later, and their memory is not free before the descriptor and every import of it is closed.
+ * Errors: INVALID_ARGUMENT, those of handles, OUT_OF_RANGE, WRONG_STATE (a byte has no memory, or
+ * the allocation is asleep), UNSUPPORTED (as above, without the elastic page), and errors of the
+ * driver. Source: cuMemGetHandleForAddressRange.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_cuda_export_dma_buf_range(quire_memory *memory,
+                                                                      const quire_view *range,
+                                                                      quire_cuda_dma_buf *exported);
 
 #define QUIRE_CUDA_IPC_SIZE 64
 

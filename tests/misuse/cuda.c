@@ -194,6 +194,13 @@ static void other_apis(void)
     CHECK_EQ(descriptor, -1);
     REFUSE(INVALID, quire_cuda_export_dma_buf(NULL, held, &descriptor));
     REFUSE(INVALID, quire_cuda_export_dma_buf(memory, held, NULL));
+    const quire_view view = {held, 0, 0};
+    quire_cuda_dma_buf range;
+    REFUSE(INVALID, quire_cuda_export_dma_buf_range(memory, &view, &range));
+    CHECK_EQ(range.descriptor, -1);
+    REFUSE(INVALID, quire_cuda_export_dma_buf_range(NULL, &view, &range));
+    REFUSE(INVALID, quire_cuda_export_dma_buf_range(memory, NULL, &range));
+    REFUSE(INVALID, quire_cuda_export_dma_buf_range(memory, &view, NULL));
     REFUSE_OUT(INVALID, made, quire_cuda_import_range(memory, &import, &made));
     REFUSE_OUT(INVALID, made, quire_cuda_import_range(NULL, &import, &made));
     REFUSE_OUT(INVALID, made, quire_cuda_import_range(memory, NULL, &made));

@@ -117,6 +117,17 @@ static uint64_t address_of(quire_memory *memory, uint32_t slot, const quire_allo
     return base ? base + info->offset : 0;
 }
 
+/* The part of the page whose memory holds an allocation. */
+static void describe_extent(const qi_page *page, quire_allocation_info *info)
+{
+    const uint64_t chunk = page->shard->memory->chunk;
+    info->extent_size = page->native.native.size;
+    if (!page->elastic)
+        return;
+    info->extent_offset = qi_align_down(info->offset - info->left_padding, chunk);
+    info->extent_size = qi_align_up(info->offset + info->size, chunk) - info->extent_offset;
+}
+
 /* Requires the shard's lock, or a PRIVATE slot. Copies the record. */
 static void copy_record(quire_memory *memory, uint32_t slot, quire_allocation_info *info)
 {
@@ -136,6 +147,7 @@ static void copy_record(quire_memory *memory, uint32_t slot, quire_allocation_in
         .native = qi_slot_native(record),
         .host = qi_page_map_lasting(memory, slot),
     };
+    describe_extent(page, info);
 }
 
 void qi_allocation_describe_private(quire_memory *memory, uint32_t slot, qi_phase phase,

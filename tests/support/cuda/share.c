@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -188,18 +189,47 @@ qi_cu_result fc_MemImportFromShareableHandle(qi_cu_handle *handle, void *shared,
 
 /* ---- dma-buf ------------------------------------------------------------------------------ */
 
-/* No test maps the dma-buf: tests check who may have one, and that it is closed. */
+static bool can_export(const fc_span *span)
+{
+    return span && span->kind != FC_PINNED && span->kind != FC_REGISTERED &&
+           span->kind != FC_MANAGED && span->bytes;
+}
+
+/* Copies the bytes of mappings side by side into a file. A real dma-buf would share them. Returns
+   false if one of them cannot be exported or is not mapped. */
+static bool copy_range(qi_cu_ptr pointer, size_t size, int file)
+{
+    for (uint64_t done = 0, run; done < size; done += run) {
+        const fc_span *span = fc_span_at(pointer + done);
+        if (!can_export(span))
+            return false;
+        const unsigned char *bytes = fc_reach(pointer + done, span->device, false, &run);
+        if (run > size - done)
+            run = size - done;
+        if (!bytes || pwrite(file, bytes, run, (off_t)done) != (ssize_t)run)
+            return false;
+    }
+    return true;
+}
+
+/* A span that begins its file is exported as that file: writes to either are seen in both. */
 static qi_cu_result export_range(qi_cu_ptr pointer, size_t size, int *fd)
 {
     const fc_span *span = fc_span_at(pointer);
-    if (!span || size > span->base + span->size - pointer || span->kind == FC_PINNED ||
-        span->kind == FC_REGISTERED || span->kind == FC_MANAGED || !span->bytes)
+    if (!can_export(span))
         return QI_CUDA_ERROR_INVALID_VALUE;
     if (!(fc.devices[span->device < 0 ? 0 : span->device].model.features & FC_DMA_BUF))
         return QI_CUDA_ERROR_NOT_SUPPORTED;
-    int copy = fcntl(span->bytes->fd, F_DUPFD_CLOEXEC, 0);
+    const bool is_whole =
+        pointer == span->base && size <= span->size && !(span->bytes->offset + span->offset);
+    int copy = is_whole ? fcntl(span->bytes->fd, F_DUPFD_CLOEXEC, 0)
+                        : memfd_create("fake dma-buf", MFD_CLOEXEC);
     if (copy < 0)
         return QI_CUDA_ERROR_NOT_SUPPORTED;
+    if (!is_whole && !copy_range(pointer, size, copy)) {
+        close(copy);
+        return QI_CUDA_ERROR_INVALID_VALUE;
+    }
     *fd = copy;
     return 0;
 }

@@ -127,7 +127,8 @@ class quire_allocation_info(Structure):
         ("page", c_uint32), ("dedicated", c_bool), ("committed", c_bool), ("asleep", c_bool), ("offset", c_uint64),
         ("left_padding", c_uint64), ("size", c_uint64), ("requested", c_uint64), ("address", c_uint64),
         ("user_data", c_uint64), ("map_count", c_uint32), ("object", c_int), ("native", c_uint64),
-        ("host", c_void_p), ("backed", c_uint64), ("unused", c_uint64 * 3)]
+        ("host", c_void_p), ("backed", c_uint64), ("extent_offset", c_uint64), ("extent_size", c_uint64),
+        ("unused", c_uint64 * 1)]
 
 
 class quire_allocation_options(Structure):

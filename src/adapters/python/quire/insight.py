@@ -178,6 +178,8 @@ class AllocationInfo:
     map_count: int  #: maps and views that have not ended
     native: int  #: the bound native object, such as a VkBuffer; 0: none
     backed: int  #: bytes of `size` that have memory: fewer in a lazy allocation, 0 asleep
+    extent_offset: int  #: of the native memory that holds it, in the page: chunks of an elastic page, or the page
+    extent_size: int
     asleep: bool  #: :meth:`Memory.sleep` took its memory
 
 

@@ -223,7 +223,7 @@ CUDA_UNIT_EACH(cuda_memory, a_page_of_chunks_is_unmapped_in_one_call, one, 2)
     CHECK_EQ(b->fc->live(FC_RESERVATION), 0);
 }
 
-/* An allocation may lie across handles of an elastic page, so nothing of it is exported. */
+/* An allocation may lie across handles of an elastic page, so the page is not exported. */
 CUDA_UNIT(cuda_memory, an_allocation_may_lie_across_handles)
 {
     const quire_memory_options elastic = {
@@ -240,6 +240,7 @@ CUDA_UNIT(cuda_memory, an_allocation_may_lie_across_handles)
     CHECK(range.is_rdma_capable);
     CHECK_FAILS(quire_cuda_export_dma_buf(memory, second, &descriptor), QUIRE_ERROR_UNSUPPORTED);
     CHECK_EQ(descriptor, -1);
+    CHECK_HAS(quire_last_error(), "quire_cuda_export_dma_buf_range");
     b->fc->reset_counters();
     CHECK_OK(quire_free(memory, second));
     (void)cuda_bench_allocate(memory, 3 * MIB); /* mapped memory is used again without a call */

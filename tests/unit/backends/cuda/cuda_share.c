@@ -258,6 +258,68 @@ CUDA_UNIT_IN(cuda_share, a_dma_buf_covers_the_page, begin(b, NULL, NULL, QUIRE_C
     CHECK_EQ(none, -1);
 }
 
+/* Bytes of a dma-buf of several handles, at an offset of the allocation. */
+static void expect_in_range(const quire_cuda_dma_buf *range, uint64_t offset, const char *bytes)
+{
+    char out[4] = {0};
+    CHECK_EQ(pread(range->descriptor, out, sizeof out, (off_t)(range->offset + offset)), 4);
+    CHECK(!memcmp(out, bytes, sizeof out));
+    close(range->descriptor);
+}
+
+CUDA_UNIT_IN(cuda_share, a_range_of_an_elastic_page_is_one_dma_buf,
+             begin(b, NULL, NULL, QUIRE_CUDA_DEVICE, 0))
+{
+    const quire_memory_options elastic = {
+        .elastic = true, .address_space = 64 * MIB, .pages = {.page_size = 2 * MIB}};
+    memory = cuda_bench_memory(b, QUIRE_CUDA_DEVICE, &elastic);
+    quire_cuda_dma_buf range;
+    quire_allocation_info info;
+    (void)cuda_bench_allocate(memory, MIB);
+    quire_allocation a = cuda_bench_allocate(memory, 4 * MIB);
+    CHECK_OK(quire_write(memory, a, 0, "head", 4));
+    CHECK_OK(quire_write(memory, a, 3 * MIB, "tail", 4));
+    CHECK_OK(quire_allocation_get_info(memory, a, &info));
+    CHECK_EQ(info.extent_offset, 0);
+    CHECK_EQ(info.extent_size, 6 * MIB);
+    CHECK_OK(quire_cuda_export_dma_buf_range(memory, &(quire_view){a, 0, 0}, &range));
+    CHECK_EQ(range.size, 6 * MIB);
+    CHECK_EQ(range.offset, MIB);
+    CHECK_EQ(range.address + range.offset, info.address);
+    expect_in_range(&range, 0, "head");
+    CHECK_OK(quire_cuda_export_dma_buf_range(memory, &(quire_view){a, 3 * MIB, 4}, &range));
+    CHECK_EQ(range.size, 2 * MIB);
+    expect_in_range(&range, 0, "tail");
+    CHECK_FAILS(quire_cuda_export_dma_buf_range(memory, &(quire_view){a, 4 * MIB, 0}, &range),
+                QUIRE_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(quire_cuda_export_dma_buf_range(memory, &(quire_view){a, MIB, 4 * MIB}, &range),
+                QUIRE_ERROR_OUT_OF_RANGE);
+}
+
+CUDA_UNIT_IN(cuda_share, a_range_without_memory_is_no_dma_buf,
+             begin(b, NULL, NULL, QUIRE_CUDA_DEVICE, 0))
+{
+    const quire_memory_options elastic = {
+        .elastic = true, .address_space = 64 * MIB, .pages = {.page_size = 2 * MIB}};
+    memory = cuda_bench_memory(b, QUIRE_CUDA_DEVICE, &elastic);
+    quire_cuda_dma_buf range;
+    quire_allocation lazy;
+    const quire_allocation_options options = {.size = 10 * MIB, .lazy = true};
+    CHECK_OK(quire_allocate(memory, &options, &lazy));
+    const quire_view part = {lazy, 2 * MIB, 4 * MIB};
+    CHECK_FAILS(quire_cuda_export_dma_buf_range(memory, &part, &range), QUIRE_ERROR_WRONG_STATE);
+    CHECK_EQ(range.descriptor, -1);
+    CHECK_OK(quire_back_range(memory, &part, 1));
+    CHECK_OK(quire_cuda_export_dma_buf_range(memory, &part, &range));
+    CHECK_EQ(range.size, 4 * MIB);
+    close(range.descriptor);
+    CHECK_FAILS(quire_cuda_export_dma_buf_range(memory, &(quire_view){lazy, MIB, 2 * MIB}, &range),
+                QUIRE_ERROR_WRONG_STATE);
+    CHECK_OK(quire_memory_sleep(memory, NULL, QUIRE_SLEEP_DISCARD, NULL, NULL));
+    CHECK_FAILS(quire_cuda_export_dma_buf_range(memory, &part, &range), QUIRE_ERROR_WRONG_STATE);
+    CHECK_HAS(quire_last_error(), "asleep");
+}
+
 /* The same memory at two addresses: a write at one is visible at the other. */
 CUDA_UNIT_IN(cuda_share, a_retained_handle_makes_an_alias,
              begin(b, NULL, NULL, QUIRE_CUDA_DEVICE, 0))
