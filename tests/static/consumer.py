@@ -119,8 +119,8 @@ def check_prefix(tap, root, home):
     tap.case("the README's commands for a prefix do what they say", problems + more)
 
 
-EXAMPLES = ("backend.c", "upload_ring.c", "plan_tensors.c", "framework_pool.c", "kv_cache.c", "vulkan_compute.c",
-            "vulkan_renderer.c", "cuda_saxpy.c")
+EXAMPLES = ("backend.c", "upload_ring.c", "plan_tensors.c", "framework_pool.c", "kv_cache.c", "two_models.c",
+            "vulkan_compute.c", "vulkan_renderer.c", "cuda_saxpy.c")
 NO_DEVICE = 77
 
 

@@ -2,10 +2,10 @@
 """The example programs compute what they say, on a device of the tests.
 
 usage: example_programs.py pool|vulkan|renderer|cuda PROGRAM [DRIVER_FOLDER]
-       example_programs.py cache PROGRAM ROOT [DRIVER_FOLDER]
+       example_programs.py cache|models PROGRAM ROOT [DRIVER_FOLDER]
 
 vulkan, renderer: with the driver that the loader finds, under the validation layer where it is installed.
-cache: prints the lines of ROOT/docs/cookbook.md, on the host backend and with DRIVER_FOLDER also on CUDA.
+cache, models: prints the lines of ROOT/docs/cookbook.md, on the host backend and with DRIVER_FOLDER also on CUDA.
 cuda: DRIVER_FOLDER has the libcuda.so.1 of the tests, which does not run the kernel.
 """
 
@@ -73,30 +73,46 @@ def without_driver(program, *arguments):
         f"exit status {done.returncode}", done.stderr]
 
 
-def printed_lines(root):
-    """The lines of kv_cache that the cookbook shows."""
+def printed_lines(root, first):
+    """The lines of a program that the cookbook shows; `first` begins the first one."""
     text = (pathlib.Path(root) / "docs/cookbook.md").read_text()
-    return re.search(r"```text\n(most tokens: .*?)```", text, re.S)[1]
+    return re.search(rf"```text\n({first}.*?)```", text, re.S)[1]
+
+
+def check_on_hosts(tap, program, root, first, folder):
+    """The program prints the lines of the cookbook on the host backend and on CUDA. Returns what it printed."""
+    name = pathlib.Path(program).name
+    done, problems = run(program)
+    shown = printed_lines(root, first)
+    tap.case(f"{name}: the host backend prints what the cookbook shows", problems or (
+        [] if done.stdout.endswith(shown) else [f"the cookbook has:\n{shown}", f"printed:\n{done.stdout}"]))
+    if folder:
+        cuda, problems = run(program, "--cuda", LD_LIBRARY_PATH=folder)
+        tap.case(f"{name}: CUDA prints what the host backend does", problems or (
+            [] if cuda.stdout == done.stdout else [cuda.stdout, done.stdout]))
+        tap.case(f"{name}: without a driver the exit status says so", without_driver(program, "--cuda"))
+    refused, _ = run(program, "--vulkan")
+    usage = re.fullmatch(r"usage: \S+ \[--cuda\]\n", refused.stderr)
+    tap.case(f"{name}: another argument prints the usage",
+             [] if refused.returncode == 2 and usage and not refused.stdout
+             else [f"exit status {refused.returncode}", refused.stdout, refused.stderr])
+    return done.stdout
 
 
 def check_cache(tap, program, root, folder=None):
     """The program fails if more is reserved than the tokens and a chunk for each cache."""
-    done, problems = run(program)
-    shown = printed_lines(root)
-    tap.case("kv_cache: the host backend prints what the cookbook shows", problems or (
-        [] if done.stdout.endswith(shown) else [f"the cookbook has:\n{shown}", f"printed:\n{done.stdout}"]))
-    tap.case("kv_cache: a report every 100 steps", problems or expect(done.stdout, *(
+    output = check_on_hosts(tap, program, root, "most tokens: ", folder)
+    tap.case("kv_cache: a report every 100 steps", expect(output, *(
         rf"step {step:4}: \d\d sequences, tokens \d+\.\d MiB, reserved \d+\.\d MiB"
         for step in range(100, 501, 100))))
-    if folder:
-        cuda, problems = run(program, "--cuda", LD_LIBRARY_PATH=folder)
-        tap.case("kv_cache: CUDA prints what the host backend does", problems or (
-            [] if cuda.stdout == done.stdout else [cuda.stdout, done.stdout]))
-        tap.case("kv_cache: without a driver the exit status says so", without_driver(program, "--cuda"))
-    done, _ = run(program, "--vulkan")
-    usage = re.fullmatch(r"usage: \S+ \[--cuda\]\n", done.stderr)
-    tap.case("kv_cache: another argument prints the usage", [] if done.returncode == 2 and usage and not done.stdout
-             else [f"exit status {done.returncode}", done.stdout, done.stderr])
+
+
+def check_models(tap, program, root, folder=None):
+    """The program fails if bytes or addresses changed, or if more is reserved than the model that is awake."""
+    output = check_on_hosts(tap, program, root, "model a is loaded ", folder)
+    tap.case("two_models: a report for every turn", expect(output, *(
+        rf"turn {turn}: \d requests? for model {'ba'[turn % 2]} +reserved +\d+\.\d MiB, asleep +\d+\.\d MiB"
+        for turn in range(1, 9))))
 
 
 def check_validation(tap, program, output):
@@ -153,8 +169,8 @@ def check_cuda(tap, program, folder):
 def main():
     kind, program = sys.argv[1], os.path.abspath(sys.argv[2])
     tap = Tap()
-    check = {"pool": check_pool, "cache": check_cache, "vulkan": check_vulkan, "renderer": check_renderer,
-             "cuda": check_cuda}[kind]
+    check = {"pool": check_pool, "cache": check_cache, "models": check_models, "vulkan": check_vulkan,
+             "renderer": check_renderer, "cuda": check_cuda}[kind]
     check(tap, program, *sys.argv[3:])
     tap.end()
 
