@@ -126,21 +126,24 @@ static void draw_gap(drawing *d, const quire_item *item)
     d->end = item->offset + item->size;
 }
 
-/* The walk does not tell which chunks of a lazy allocation have memory: it is pale as a whole. */
+/* The walk does not tell which chunks of a lazy allocation have memory: it is pale as a whole, and a
+   sleeping one paler. */
 static void draw_allocation(drawing *d, const quire_item *item)
 {
     const bool is_whole = item->backed == item->size;
     char fill[96];
     snprintf(fill, sizeof fill, "class=\"a\" fill=\"hsl(%" PRIu32 ",55%%,60%%)\"%s",
              hue_of(item->name, qi_owners_part(item->name)),
-             is_whole ? "" : " fill-opacity=\"0.5\"");
+             is_whole ? "" : (item->asleep ? " fill-opacity=\"0.25\"" : " fill-opacity=\"0.5\""));
     draw_rect(d, item->offset, item->size, fill);
     qi_write_text(&d->writer, "<title>");
     qi_write_escaped(&d->writer, *item->name ? item->name : "(unnamed)");
     qi_write_format(&d->writer,
                     ": page %" PRIu32 " offset %" PRIu64 " size %" PRIu64 ", %" PRIu64 " requested",
                     item->page, item->offset, item->size, item->requested);
-    if (!is_whole)
+    if (item->asleep)
+        qi_write_text(&d->writer, ", asleep");
+    else if (!is_whole)
         qi_write_format(&d->writer, ", %s of %s have memory", qi_bytes(item->backed).text,
                         qi_bytes(item->size).text);
     qi_write_text(&d->writer, "</title></rect>\n");

@@ -46,6 +46,14 @@ static void write_sums(qi_writer *w, const quire_memory_stats *stats)
                     qi_bytes(stats->free_bytes).text, qi_bytes(stats->empty_bytes).text);
 }
 
+/* Writes nothing if all allocations are awake. */
+static void write_asleep(qi_writer *w, const quire_memory_stats *stats)
+{
+    if (stats->asleep_count)
+        qi_write_format(w, "  asleep: %s in %" PRIu64 " of these allocations, without memory\n",
+                        qi_bytes(stats->asleep_bytes).text, stats->asleep_count);
+}
+
 static void write_head(report *r)
 {
     const quire_memory *memory = r->facts.memory;
@@ -56,6 +64,7 @@ static void write_head(report *r)
     write_text(&r->writer, memory->device->info.name);
     qi_write_text(&r->writer, "'\n");
     write_sums(&r->writer, &r->facts.stats);
+    write_asleep(&r->writer, &r->facts.stats);
 }
 
 /* Writes nothing if there is no limit. */

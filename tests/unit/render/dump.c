@@ -145,6 +145,16 @@ UNIT(dump, a_lazy_allocation_says_how_many_bytes_have_memory)
     }
     CHECK_EQ(lazy, 2);
     json_decref(root);
+    CHECK_OK(quire_memory_sleep(f.memory, "plain", QUIRE_SLEEP_KEEP, NULL, NULL));
+    root = dump(f.memory);
+    page = json_array_get(json_object_get(root, "pages"), 0);
+    json_array_foreach(json_object_get(page, "ranges"), i, range)
+    {
+        const bool is_plain = text(range, "name") && !strcmp(text(range, "name"), "plain");
+        CHECK_EQ(json_is_true(json_object_get(range, "asleep")), is_plain);
+    }
+    CHECK_EQ(number(json_object_get(root, "stats"), "asleep_count"), 1);
+    json_decref(root);
     fixture_end(&f);
 }
 

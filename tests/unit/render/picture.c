@@ -393,5 +393,10 @@ UNIT(picture, a_lazy_allocation_is_pale_and_says_what_has_memory)
     CHECK_HAS(gathered.text, ">cache: 48 KiB in 2 allocations</text>");
     CHECK_HAS(gathered.text, ">64 KiB, 75 % live</text>");
     CHECK_EQ(count_of("fill-opacity"), 2);
+    CHECK_OK(quire_memory_sleep(f.memory, "plain", QUIRE_SLEEP_KEEP, NULL, NULL));
+    gather_anew(0);
+    CHECK_OK(quire_memory_write_svg(f.memory, gather, NULL));
+    CHECK_HAS(gathered.text, ", 100 requested, asleep</title>");
+    CHECK_EQ(count_of("fill-opacity=\"0.25\""), 1);
     fixture_end(&f);
 }

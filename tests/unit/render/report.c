@@ -258,6 +258,10 @@ UNIT(report, a_lazy_allocation_counts_the_bytes_with_memory)
     CHECK_HAS(report(&f), "  live:  48.25 KiB in 3 allocations");
     CHECK_HAS(gathered.text, "      48 KiB            2  cache\n");
     CHECK_HAS(gathered.text, "       0       64 KiB    48.25 KiB");
+    CHECK(!strstr(gathered.text, "asleep"));
+    CHECK_OK(quire_memory_sleep(f.memory, NULL, QUIRE_SLEEP_DISCARD, NULL, NULL));
+    CHECK_HAS(report(&f), "  live:  0 B in 3 allocations");
+    CHECK_HAS(gathered.text, "  asleep: 48.25 KiB in 3 of these allocations, without memory\n");
     fixture_end(&f);
 }
 
