@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * elastic.h - an elastic memory that suits any device, and the bytes that have memory, for
- * elastic.c and lazy.c.
+ * elastic.c, lazy.c and sleep.c.
  */
 #ifndef QUIRE_TESTS_CONTRACT_ELASTIC_H
 #define QUIRE_TESTS_CONTRACT_ELASTIC_H
