@@ -116,23 +116,68 @@ def snapshot_problems(quire_torch, folder, kept):
         yield str(actions)
 
 
+def refused(kind, part, call, *arguments):
+    try:
+        call(*arguments)
+    except kind as error:
+        return [] if part in str(error) else [str(error)]
+    return [f"{call} refuses nothing"]
+
+
+def asleep(_):
+    import quire_torch
+    import torch
+
+    os.environ["QUIRE_OPTIONS"] = "elastic"
+    quire_torch.use()
+    inner, size = torch.current.inner, 4 << 20
+    with quire_torch.tagged("a.weights"):
+        weights = inner.allocate(size, 0, None)
+        with quire_torch.tagged("a.cache"):
+            cache = inner.allocate(size, 0, None)
+        with quire_torch.tagged(None):
+            untagged = inner.allocate(size, 0, None)
+        yield from refused(RuntimeError, "a tag is empty", quire_torch.tagged("").__enter__)
+        more = inner.allocate(size, 0, None)
+    last = inner.allocate(size, 0, None)
+    found = [quire_torch.sleep("a.weights"), quire_torch.sleep("a.", keep=False), quire_torch.sleep("b")]
+    if found != [2 * size, size, 0] or quire_torch.device_statistics(0)["memory"]["asleep_bytes"] != 3 * size:
+        yield f"asleep: {found} {quire_torch.device_statistics(0)}"
+    found = [quire_torch.wake("a.cache"), quire_torch.wake(), quire_torch.sleep(), quire_torch.wake()]
+    if found != [size, 2 * size, 5 * size, 5 * size]:
+        yield f"awake: {found}"
+    for pointer in weights, cache, untagged, more, last:
+        inner.free(pointer, size, 0, None)
+    if quire_torch.device_statistics(0)["memory"]["allocations"]:
+        yield str(quire_torch.device_statistics(0))
+
+
 def misuse(_):
     import quire_torch
 
     quire_torch.use()
-
-    def refused(kind, part, call, *arguments):
-        try:
-            call(*arguments)
-        except kind as error:
-            return [] if part in str(error) else [str(error)]
-        return [f"{call} refuses nothing"]
-
     yield from refused(RuntimeError, "without use", quire_torch.mem_pool)
     yield from refused(ValueError, "-1 entries", quire_torch.record, -1)
     yield from refused(RuntimeError, "history", quire_torch.record, 2**64 - 1)
     yield from refused(RuntimeError, "device 99", quire_torch.reset_peaks, 99)
     yield from refused(LookupError, "device 5", quire_torch.device_statistics, 5)
+    yield from refused(ValueError, "zero byte", quire_torch.sleep, "a\0b")
+    yield from refused(RuntimeError, "256 bytes", quire_torch.sleep, "a" * 256)
+    yield from refused(RuntimeError, "device 0 has no allocation", quire_torch.sleep)
+    yield from refused(RuntimeError, "device 0 has no allocation", quire_torch.wake)
+    plain = torch_allocation(1000)
+    yield from refused(RuntimeError, "elastic", quire_torch.sleep)
+    yield from refused(RuntimeError, "elastic", quire_torch.wake)
+    plain()
+
+
+def torch_allocation(size):
+    """Allocates as PyTorch does. Returns what frees it."""
+    import torch
+
+    inner = torch.current.inner
+    pointer = inner.allocate(size, 0, None)
+    return lambda: inner.free(pointer, size, 0, None)
 
 
 def unknown_variables(_):
@@ -165,6 +210,20 @@ def as_pool(_):
     pool.allocator.free(pointer, 20 << 20, 0, None)
 
 
+def pool_asleep(_):
+    """The segments of a pool have the tag of the thread that makes PyTorch request them."""
+    import quire_torch
+
+    os.environ["QUIRE_OPTIONS"] = "elastic"
+    pool, size = quire_torch.mem_pool(), 20 << 20
+    with quire_torch.tagged("pool"):
+        pointer = pool.allocator.allocate(size, 0, None)
+    found = [quire_torch.sleep("pool"), quire_torch.wake("pool")]
+    if found != [size, size]:
+        yield str(found)
+    pool.allocator.free(pointer, size, 0, None)
+
+
 def run_inside(name, folder):
     for problem in globals()[name](pathlib.Path(folder)):
         print(problem)
@@ -191,8 +250,10 @@ def main():
         }
         program = "import runpy, sys; runpy.run_path(sys.argv[1])['run_inside'](*sys.argv[2:])"
         for case, function in (("as PyTorch's allocator", "as_allocator"), ("misuse", "misuse"),
+                               ("tags sleep and wake", "asleep"),
                                ("unknown variables are reported", "unknown_variables"),
-                               ("as the allocator of a pool", "as_pool")):
+                               ("as the allocator of a pool", "as_pool"),
+                               ("the segments of a pool sleep and wake", "pool_asleep")):
             done = subprocess.run([sys.executable, "-c", program, __file__, function, str(folder)], text=True,
                                   capture_output=True, check=False, env=environment)
             problems = done.stdout.splitlines()

@@ -32,6 +32,7 @@ static quire_result allocate_once(torch_device *d, uint64_t size, void *native, 
     if (!result) {
         const quire_allocation_options options = {.size = size,
                                                   .alignment = 512,
+                                                  .name = torch_tag(),
                                                   .stream = stream,
                                                   .user_data = (uintptr_t)native,
                                                   .info = &info};
@@ -220,7 +221,7 @@ static quire_result keep_for_graph(torch_device *d, const found *f, void *native
 {
     quire_stream *graph = NULL;
     torch_pool *pool = captured_pool(d, native);
-    if (!pool || pool == f->pool)
+    if (!pool || pool == f->pool || f->info.asleep) /* what sleeps is used by no graph */
         return QUIRE_SUCCESS;
     quire_result result = find_stream(d, pool, native, &graph);
     return result ? result : use_or_wait(d, f->memory, f->allocation, graph);

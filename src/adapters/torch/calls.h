@@ -77,6 +77,27 @@ quire_result torch_begin_pool(int device, torch_pool_id id, const torch_filter *
 quire_result torch_end_pool(int device, torch_pool_id id);
 quire_result torch_release_pool(int device, torch_pool_id id);
 
+/*
+ * The tag of the calling thread names what it allocates from now on, in the memory of a device or
+ * of a pool. NULL: no tag. Fails with INVALID_ARGUMENT for an empty tag, and one of more than
+ * QUIRE_MAX_NAME bytes.
+ */
+quire_result torch_set_tag(const char *tag);
+
+/* NULL: the thread has no tag. Valid until the thread's next torch_set_tag. */
+const char *torch_tag(void);
+
+/*
+ * Put to sleep what lies in the device's own memory under tags that begin with `prefix`, and wake
+ * it: quire_memory_sleep, quire_memory_wake. NULL: everything, also without a tag. Without `keep`
+ * the contents are lost. *bytes receives the bytes of device memory that were given up or taken; 0
+ * on failure. Both wait for the work of the device first, and collect what was freed.
+ * Errors: those of quire, INVALID_ARGUMENT (as torch_set_tag; nothing was allocated on the device),
+ * BUSY (a stream captures, a pool is begun), NOT_PERMITTED.
+ */
+quire_result torch_sleep(int device, const char *prefix, bool keep, uint64_t *bytes);
+quire_result torch_wake(int device, const char *prefix, uint64_t *bytes);
+
 /* Starts the statistics' peaks of a device again from the present values. */
 quire_result torch_reset_peaks(int device);
 

@@ -159,6 +159,27 @@ EXPORT int quire_torch_reset_peaks(int device)
     return torch_reset_peaks(device);
 }
 
+/* NULL: no tag. */
+EXPORT int quire_torch_set_tag(const char *tag)
+{
+    return torch_set_tag(tag);
+}
+
+EXPORT const char *quire_torch_tag()
+{
+    return torch_tag();
+}
+
+EXPORT int quire_torch_sleep(int device, const char *prefix, int keep, uint64_t *bytes)
+{
+    return torch_sleep(device, prefix, keep != 0, bytes);
+}
+
+EXPORT int quire_torch_wake(int device, const char *prefix, uint64_t *bytes)
+{
+    return torch_wake(device, prefix, bytes);
+}
+
 EXPORT const char *quire_torch_message()
 {
     return torch_message();

@@ -209,8 +209,8 @@ static void put_memory(text *t, quire_memory *memory)
     put(t,
         "\"requested_bytes\": %" PRIu64 ", \"live_bytes\": %" PRIu64
         ", \"reserved_bytes\": %" PRIu64 ", \"waiting_bytes\": %" PRIu64
-        ", \"allocations\": %" PRIu64,
-        s.requested_bytes, s.live_bytes, s.reserved_bytes, s.deferred_bytes,
+        ", \"asleep_bytes\": %" PRIu64 ", \"allocations\": %" PRIu64,
+        s.requested_bytes, s.live_bytes, s.reserved_bytes, s.deferred_bytes, s.asleep_bytes,
         s.allocation_count - s.deferred_count);
     put(t,
         ", \"peak_requested_bytes\": %" PRIu64 ", \"peak_live_bytes\": %" PRIu64
@@ -364,6 +364,10 @@ static bool visit(void *user, const quire_item *item)
 {
     walk *w = user;
     const uint64_t begin = item->offset - item->left_padding;
+    if (item->asleep) { /* no memory: the stretch ends */
+        end_segment(w);
+        return !w->t->failed;
+    }
     if (!w->is_open || w->page != item->page || (!w->size && begin > w->end))
         begin_segment(w, item, begin);
     if (begin > w->end)

@@ -216,16 +216,21 @@ static void end_pools(torch_device *d)
     }
 }
 
+bool torch_device_settle(torch_device *d)
+{
+    if (!torch_device_wait(d, NULL))
+        return false;
+    end_graphs(d);
+    end_pools(d);
+    collect(d, d->memory);
+    return true;
+}
+
 bool torch_device_sweep(torch_device *d)
 {
     torch_late_retry(d);
     pthread_rwlock_wrlock(&d->lock);
-    bool is_idle = torch_device_wait(d, NULL);
-    if (is_idle) {
-        end_graphs(d);
-        end_pools(d);
-        collect(d, d->memory);
-    }
+    bool is_idle = torch_device_settle(d);
     pthread_rwlock_unlock(&d->lock);
     return is_idle;
 }

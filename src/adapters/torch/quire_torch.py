@@ -5,11 +5,13 @@
     quire_torch.use()            # before PyTorch allocates CUDA memory
 
 PyTorch offers no statistics and no snapshots with an allocator of its user; this module does:
-statistics, snapshot, dump_snapshot (for https://pytorch.org/memory_viz), record. docs/adapters/pytorch.md
-has the details. QUIRE_TORCH_LIBRARY names libquire_torch.so if it is neither beside this file nor where the
-system looks for libraries.
+statistics, snapshot, dump_snapshot (for https://pytorch.org/memory_viz), record. Tensors that were
+allocated under a tag give their memory to others and get it back: tagged, sleep, wake.
+docs/adapters/pytorch.md has the details. QUIRE_TORCH_LIBRARY names libquire_torch.so if it is neither
+beside this file nor where the system looks for libraries.
 """
 
+import contextlib
 import ctypes
 import difflib
 import json
@@ -66,6 +68,11 @@ def library():
         loaded.quire_torch_message.restype = ctypes.c_char_p
         loaded.quire_torch_record_history.argtypes = [ctypes.c_uint64]
         loaded.quire_torch_reset_peaks.argtypes = [ctypes.c_int]
+        loaded.quire_torch_set_tag.argtypes = [ctypes.c_char_p]
+        loaded.quire_torch_tag.restype = ctypes.c_char_p
+        count = ctypes.POINTER(ctypes.c_uint64)
+        loaded.quire_torch_sleep.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, count]
+        loaded.quire_torch_wake.argtypes = [ctypes.c_int, ctypes.c_char_p, count]
         _library = loaded
     return _library
 
@@ -107,6 +114,42 @@ def mem_pool(**options):
 def _check(result):
     if result:
         raise RuntimeError(library().quire_torch_message().decode())
+
+
+def _encoded(tag):
+    if tag is not None and "\0" in tag:
+        raise ValueError(f"the tag {tag!r} contains a zero byte")
+    return None if tag is None else tag.encode()
+
+
+@contextlib.contextmanager
+def tagged(tag):
+    """Names by `tag` what this thread allocates inside, for sleep and wake; None: no tag. Blocks nest: the inner tag
+    counts. Other threads, such as those of backward, keep their own tags."""
+    loaded = library()
+    previous = loaded.quire_torch_tag()
+    _check(loaded.quire_torch_set_tag(_encoded(tag)))
+    try:
+        yield
+    finally:
+        _check(loaded.quire_torch_set_tag(previous))
+
+
+def sleep(tag=None, keep=True, device=0):
+    """Takes the memory of the tensors whose tags begin with `tag`; None: of all. With `keep` their contents wait in
+    host memory, otherwise they are lost. Until wake nothing may use the tensors; they can be deleted. Waits for the
+    work of the device first. Returns the bytes that the device has back. The memory must be elastic."""
+    count = ctypes.c_uint64()
+    _check(library().quire_torch_sleep(device, _encoded(tag), bool(keep), ctypes.byref(count)))
+    return count.value
+
+
+def wake(tag=None, device=0):
+    """Gives memory at the same addresses to the sleeping tensors whose tags begin with `tag`; None: to all. All of
+    them wake, or none: a RuntimeError says that memory is short. Returns the bytes that the device gave."""
+    count = ctypes.c_uint64()
+    _check(library().quire_torch_wake(device, _encoded(tag), ctypes.byref(count)))
+    return count.value
 
 
 def _text(function):

@@ -154,9 +154,13 @@ torch_pool *torch_pool_of_stream(torch_device *d, void *native);
 torch_pool *torch_pool_of_memory(torch_device *d, const quire_memory *memory);
 
 /*
- * Waits for the work of the device, destroys the memories of pools without users, and collects what
- * was freed. Returns false, and does nothing, while a stream captures.
+ * Requires the lock for writing. Waits for the work of the device, destroys the memories of pools
+ * without users, and collects what was freed. Returns false, and does nothing, while a stream
+ * captures.
  */
+bool torch_device_settle(torch_device *d);
+
+/* Requires no lock. The same after torch_late_retry. */
 bool torch_device_sweep(torch_device *d);
 
 /* Requires the lock, so that no pool of the device begins. Waits for all work of the device.

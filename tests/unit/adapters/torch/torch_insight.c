@@ -189,6 +189,37 @@ CASE(an_elastic_memory_has_a_segment_for_each_stretch)
     CHECK_EQ(unsetenv("QUIRE_OPTIONS"), 0);
 }
 
+/* Neither has memory: what sleeps is in no segment, and no part of the bytes that live. */
+CASE(what_sleeps_is_counted_apart)
+{
+    uint64_t bytes = 0;
+    CHECK_EQ(setenv("QUIRE_OPTIONS", "elastic", 1), 0);
+    CHECK_EQ(torch_set_tag("a"), 0);
+    void *a = torch_client_allocate(4 * MIB, NULL), *b = torch_client_allocate(2 * MIB, NULL);
+    CHECK_EQ(torch_set_tag("b"), 0);
+    void *awake = torch_client_allocate(2 * MIB, NULL);
+    CHECK_EQ(torch_set_tag(NULL), 0);
+    CHECK_EQ(torch_sleep(0, "a", true, &bytes), 0);
+    json_t *root = parse(torch_snapshot());
+    CHECK_EQ(count_blocks(root, "active_allocated"), 1);
+    const json_t *segments = json_object_get(root, "segments");
+    CHECK_EQ(json_array_size(segments), 1);
+    CHECK_EQ(number(json_array_get(segments, 0), "address"), (uintptr_t)awake);
+    CHECK_EQ(number(json_array_get(segments, 0), "total_size"), 2 * MIB);
+    json_decref(root);
+    root = parse(torch_statistics());
+    const json_t *memory =
+        json_object_get(json_array_get(json_object_get(root, "devices"), 0), "memory");
+    CHECK_EQ(number(memory, "asleep_bytes"), 6 * MIB);
+    CHECK_EQ(number(memory, "live_bytes"), 2 * MIB);
+    CHECK_EQ(number(memory, "allocations"), 3);
+    json_decref(root);
+    torch_client_free(a, NULL);
+    torch_client_free(b, NULL);
+    torch_client_free(awake, NULL);
+    CHECK_EQ(unsetenv("QUIRE_OPTIONS"), 0);
+}
+
 static const char *action_of(const json_t *trace, size_t i)
 {
     return json_string_value(json_object_get(json_array_get(trace, i), "action"));
