@@ -126,8 +126,8 @@ static void draw_gap(drawing *d, const quire_item *item)
     d->end = item->offset + item->size;
 }
 
-/* The walk does not tell which chunks of a lazy allocation have memory: it is pale as a whole, and a
-   sleeping one paler. */
+/* The walk does not tell which chunks of a lazy allocation have memory: it is pale as a whole. A
+   sleeping one is paler. */
 static void draw_allocation(drawing *d, const quire_item *item)
 {
     const bool is_whole = item->backed == item->size;
