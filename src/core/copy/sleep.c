@@ -562,7 +562,10 @@ static void list_chunks(sleepers *s, uint64_t i, uint64_t *from)
     }
 }
 
-/* Requires the shard's lock. Releases and reacquires it. Gives memory to all chunks, or to none. */
+/*
+ * Requires the shard's lock. Releases and reacquires it. Gives memory to all chunks, or to none. The
+ * accounts of names are only tried: they and the records change under one hold of the lock.
+ */
 static quire_result get_memory(sleepers *s, qi_page_progress *progress)
 {
     uint64_t from = 0;
@@ -571,15 +574,13 @@ static quire_result get_memory(sleepers *s, qi_page_progress *progress)
         result = grow_names(s);
     if (result)
         return result;
+    shrink_names(s, s->count);
     for (uint64_t i = 0; i < s->count; i++)
         if (is_lazy(s, i))
             add_pieces(s, i, QI_PIECE_ASLEEP);
         else
             list_chunks(s, i, &from);
-    result = qi_backing_back_runs(s->page, s->runs, s->run_count, progress);
-    if (result)
-        shrink_names(s, s->count);
-    return result;
+    return qi_backing_back_runs(s->page, s->runs, s->run_count, progress);
 }
 
 /* Requires the shard's lock. The bytes of an allocation may be written. */
@@ -632,12 +633,12 @@ static quire_result wake_all(sleepers *s, qi_page_progress *progress)
     qi_lock_release(&s->shard->lock);
     result = restore_contents(s);
     qi_lock_acquire(&s->shard->lock);
-    if (!result) {
+    if (!result)
+        result = grow_names(s);
+    if (!result)
         unmark_all(s);
-    } else {
+    else
         qi_backing_unback_runs(s->page, s->runs, s->run_count);
-        shrink_names(s, s->count);
-    }
     return result;
 }
 
