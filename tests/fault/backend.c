@@ -164,6 +164,25 @@ static bool lazies(bench *t)
            bench_free_every(t, 2) && bench_trim(t);
 }
 
+/* Ordinary allocations share chunks. Some are freed while they sleep. */
+static bool asleep(bench *t)
+{
+    const uint64_t chunk = 64 * KIB;
+    return bench_open(t) &&
+           bench_memory(t, &(quire_memory_options){.kind.mask = 0x4,
+                                                   .elastic = true,
+                                                   .address_space = 8192 * KIB,
+                                                   .pages.page_size = chunk}) &&
+           bench_allocate(
+               t, 2, &(quire_allocation_options){.size = 6 * chunk, .lazy = true, .name = "b"}) &&
+           bench_trim(t) && bench_back_chunks(t, chunk, 0) &&
+           bench_allocate(t, 4, &(quire_allocation_options){.size = 90 * KIB, .name = "a"}) &&
+           bench_trim(t) && bench_sleep(t, "a", false) && bench_sleep(t, NULL, false) &&
+           bench_look(t) && bench_wake(t, "b") && bench_sleep(t, "b", true) &&
+           bench_wake(t, NULL) && bench_sleep(t, NULL, false) && bench_free_every(t, 2) &&
+           bench_trim(t) && bench_wake(t, NULL) && bench_free_every(t, 1) && bench_trim(t);
+}
+
 static bool dedicated(bench *t)
 {
     const quire_allocation_options own = {.size = 5000, .dedicated = true, .zero = true};
@@ -360,6 +379,7 @@ static const row scenarios[] = {
     {"growing pages", growing_pages},
     {"an elastic page", elastic},
     {"lazy allocations", lazies},
+    {"allocations that sleep", asleep},
     {"dedicated pages", dedicated},
     {"reserve, commit and abort", reserved},
     {"buffers", buffers},

@@ -124,6 +124,26 @@ static bool lazies(bench *t)
            bench_unback_chunks(t, chunk, 0) && bench_back_chunks(t, chunk, 1);
 }
 
+/* Allocations with a name and without one, of which the latter get a record when they sleep. Some
+   are freed while they sleep. */
+static bool asleep(bench *t)
+{
+    const uint64_t chunk = 16 * KIB;
+    return bench_open(t) &&
+           bench_memory(t, &(quire_memory_options){.elastic = true,
+                                                   .find_by_address = true,
+                                                   .address_space = 4096 * KIB,
+                                                   .pages.page_size = chunk}) &&
+           bench_allocate(
+               t, 2, &(quire_allocation_options){.size = 6 * chunk, .lazy = true, .name = "b"}) &&
+           bench_trim(t) && bench_back_chunks(t, chunk, 0) &&
+           bench_allocate(t, 4, &(quire_allocation_options){.size = 23 * KIB}) && bench_trim(t) &&
+           bench_sleep(t, "b", false) && bench_sleep(t, NULL, false) && bench_look(t) &&
+           bench_wake(t, "b") && bench_sleep(t, "b", true) && bench_wake(t, NULL) &&
+           bench_sleep(t, NULL, false) && bench_free_every(t, 2) && bench_trim(t) &&
+           bench_wake(t, NULL) && bench_free_every(t, 1) && bench_trim(t);
+}
+
 static bool too_many_pages(bench *t)
 {
     if (!bench_open(t) ||
@@ -587,6 +607,7 @@ static const row scenarios[] = {
     {"growing pages", growth, true},
     {"an elastic page", elastic, true},
     {"lazy allocations", lazies, true},
+    {"allocations that sleep", asleep, true},
     {"as many pages as may be", too_many_pages, true},
     {"dedicated pages by size", dedicated_by_size, true},
     {"one page per object", dedicated_always, true},

@@ -255,6 +255,22 @@ bool bench_unback_chunks(bench *t, uint64_t chunk, uint32_t first)
     return true;
 }
 
+bool bench_sleep(bench *t, const char *prefix, bool discards)
+{
+    uint64_t bytes;
+    TRY_OUT(t, bytes,
+            quire_memory_sleep(t->memory, prefix, discards ? QUIRE_SLEEP_DISCARD : QUIRE_SLEEP_KEEP,
+                               NULL, &bytes));
+    return true;
+}
+
+bool bench_wake(bench *t, const char *prefix)
+{
+    uint64_t bytes;
+    TRY_OUT(t, bytes, quire_memory_wake(t->memory, prefix, &bytes));
+    return true;
+}
+
 bool bench_trim(bench *t)
 {
     uint64_t released;

@@ -155,6 +155,9 @@ bool bench_look(bench *t); /* walk, JSON, SVG, statistics, owner: everything of 
    them are one list of ranges. `chunk`: bytes. */
 bool bench_back_chunks(bench *t, uint64_t chunk, uint32_t first);
 bool bench_unback_chunks(bench *t, uint64_t chunk, uint32_t first);
+/* Of allocations whose names start with the prefix; NULL: of all. */
+bool bench_sleep(bench *t, const char *prefix, bool discards);
+bool bench_wake(bench *t, const char *prefix);
 bool bench_trim(bench *t);
 bool bench_keep(bench *t, uint64_t bytes); /* quire_memory_preallocate */
 
