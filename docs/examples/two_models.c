@@ -180,15 +180,17 @@ static bool answer(engine *e, const model *m)
 
 /* ---- phases --------------------------------------------------------------------------------- */
 
-/* Returns false unless what is reserved is the model that is awake, and at most a chunk more at
-   either end of it. NULL: none is awake. */
+/* Returns false unless the model that is awake is all that lives, and what is reserved is at most a
+   chunk more at either end of it. NULL: none is awake. */
 static bool measure(engine *e, const model *awake, const char *phase)
 {
     quire_memory_stats stats;
     if (quire_memory_get_stats(e->memory, &stats))
         return false;
-    uint64_t bytes = awake ? bytes_of(awake) : 0, most = awake ? bytes + 2 * (uint64_t)CHUNK : 0;
-    if (stats.live_bytes != bytes || stats.reserved_bytes < bytes || stats.reserved_bytes > most) {
+    uint64_t bytes = awake ? bytes_of(awake) : 0;
+    uint64_t most = awake ? stats.live_bytes + 2 * (uint64_t)CHUNK : 0;
+    if (stats.requested_bytes != bytes || stats.reserved_bytes < bytes ||
+        stats.reserved_bytes > most) {
         fprintf(stderr, "%s: %" PRIu64 " bytes live and %" PRIu64 " reserved for %" PRIu64 "\n",
                 phase, stats.live_bytes, stats.reserved_bytes, bytes);
         e->wrong = true;
