@@ -311,6 +311,8 @@ static void begin(void)
     }
     CHECK_OK(quire_memory_create(device, &options, &memory));
     served = refused = sleeps = wakes = busy = unread = 0;
+    CHECK_OK(quire_memory_set_name_limit(memory, "0/", LIMIT)); /* checks compare its account */
+    CHECK_OK(quire_memory_set_name_limit(memory, "shared", LIMIT));
     for (uint64_t i = 0; i < SHARED; i++) {
         CHECK_OK(quire_allocate(memory, &all, &shared[i]));
         write_pattern(shared[i], 0, SHARED_SIZE, 1 + i);

@@ -562,19 +562,25 @@ static void list_chunks(sleepers *s, uint64_t i, uint64_t *from)
     }
 }
 
-/*
- * Requires the shard's lock. Releases and reacquires it. Gives memory to all chunks, or to none. The
- * accounts of names are only tried: they and the records change under one hold of the lock.
- */
+/* Whether limits of names allow that all wake: a refusal comes before memory is requested. The
+   accounts stay those of the records, which other threads and a fork may see meanwhile. */
+static quire_result admit_names(const sleepers *s)
+{
+    quire_result result = grow_names(s);
+    if (!result)
+        shrink_names(s, s->count);
+    return result;
+}
+
+/* Requires the shard's lock. Releases and reacquires it. Gives memory to all chunks, or to none. */
 static quire_result get_memory(sleepers *s, qi_page_progress *progress)
 {
     uint64_t from = 0;
     quire_result result = make_runs(s, QI_PIECE_ASLEEP);
     if (!result)
-        result = grow_names(s);
+        result = admit_names(s);
     if (result)
         return result;
-    shrink_names(s, s->count);
     for (uint64_t i = 0; i < s->count; i++)
         if (is_lazy(s, i))
             add_pieces(s, i, QI_PIECE_ASLEEP);
@@ -634,7 +640,7 @@ static quire_result wake_all(sleepers *s, qi_page_progress *progress)
     result = restore_contents(s);
     qi_lock_acquire(&s->shard->lock);
     if (!result)
-        result = grow_names(s);
+        result = grow_names(s); /* other allocations may have taken the room */
     if (!result)
         unmark_all(s);
     else
