@@ -98,7 +98,8 @@ static uint64_t model_sleep(sleepers *s, int prefix)
         const item *i = &s->items[n];
         if (is_new[n] && i->is_lazy)
             count += backed(i);
-        for (uint64_t chunk = i->first; is_new[n] && !i->is_lazy && chunk <= i->last; chunk++)
+        for (uint64_t chunk = i->first; matches(i, prefix) && !i->is_lazy && chunk <= i->last;
+             chunk++)
             if (!s->sleeps[chunk] && !is_touched(s, chunk, true)) {
                 s->sleeps[chunk] = true;
                 count++;

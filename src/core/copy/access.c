@@ -341,8 +341,8 @@ quire_result qi_access_get_native(quire_memory *memory, quire_allocation allocat
                                   quire_native *native)
 {
     uint32_t slot = 0;
-    quire_result result =
-        qi_slot_begin_use(&memory->slots, allocation, QI_ACCEPT_LIVE | QI_ACCEPT_RESERVED, &slot);
+    quire_result result = qi_slot_begin_use(
+        &memory->slots, allocation, QI_ACCEPT_LIVE | QI_ACCEPT_RESERVED | QI_ACCEPT_ASLEEP, &slot);
     if (result)
         return result;
     const qi_slot *record = qi_memory_slot(memory, slot);
@@ -354,11 +354,12 @@ quire_result qi_access_get_native(quire_memory *memory, quire_allocation allocat
     else
         native->host = page->native.host ? (char *)page->native.host + record->offset : NULL;
     native->offset = record->offset;
-    native->size = qi_slot_extent(record);
     native->is_among_images =
         !page->dedicated && qi_shard_is_for_images(memory, qi_shard_of_slot(memory, slot));
-    /* the lock guards the word that holds the user data or the native handle (slot.h) */
+    /* the lock guards the word that holds the user data or the native handle (slot.h), and what is
+       asleep */
     qi_lock_acquire(&qi_shard_of_slot(memory, slot)->lock);
+    native->size = qi_slot_extent(record);
     native->object = record->object;
     native->handle = qi_slot_native(record);
     qi_lock_release(&qi_shard_of_slot(memory, slot)->lock);

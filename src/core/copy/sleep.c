@@ -35,6 +35,7 @@ typedef struct sleepers {
     qi_page *page;
     sleeper *items; /* in ascending order of their offsets */
     uint64_t count, room;
+    bool lacks_room;    /* allocations were made since the room was */
     qi_chunk_run *runs; /* that lose or get memory, in ascending order */
     uint64_t run_count, run_room;
 } sleepers;
@@ -59,12 +60,13 @@ static bool matches(const qi_slot *record, const char *prefix)
             (record->meta && qi_name_begins(record->meta->name, prefix, strlen(prefix))));
 }
 
-/* Room for the allocations that exist now. */
+/* Room for the allocations that exist now, and some more. */
 static quire_result make_room(sleepers *s)
 {
+    qi_host_release(&s->memory->host, s->items, s->room, sizeof *s->items);
     qi_lock_acquire(&s->shard->lock);
     s->page = qi_backing_page(s->shard);
-    s->room = s->shard->stats.allocation_count;
+    s->room = s->shard->stats.allocation_count + s->shard->stats.allocation_count / 8;
     qi_lock_release(&s->shard->lock);
     s->items = qi_host_allocate(&s->memory->host, s->room, sizeof *s->items);
     return s->items || !s->room
@@ -108,12 +110,19 @@ static qi_slot_begun take(const sleepers *s, uint32_t slot, const char *prefix, 
                                  : qi_slot_begin_wake(slots, slot);
 }
 
-/* Requires the shard's lock. Takes the allocations of the phase. One that was made since make_room
-   may be left out. Fails with BUSY if one is in use. */
+/* Requires the shard's lock. Takes the allocations of the phase, or says that room lacks. Fails
+   with BUSY if one is in use. */
 static quire_result take_all(sleepers *s, const char *prefix, qi_phase from)
 {
-    for (uint32_t slot = 0; slot < qi_slots_top(&s->memory->slots) && s->count < s->room; slot++) {
+    s->lacks_room = false;
+    for (uint32_t slot = 0; slot < qi_slots_top(&s->memory->slots); slot++) {
         const qi_slot_begun begun = take(s, slot, prefix, from);
+        if (begun == QI_SLOT_BEGUN && s->count == s->room) {
+            qi_slot_end_sleep(&s->memory->slots, slot, from);
+            drop_all(s, from);
+            s->lacks_room = true;
+            return QUIRE_SUCCESS;
+        }
         if (begun == QI_SLOT_BUSY) {
             drop_all(s, from);
             return refuse_busy(s, slot);
@@ -133,6 +142,12 @@ static int compare(const void *one, const void *other)
     return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
+static int compare_runs(const void *one, const void *other)
+{
+    const qi_chunk_run *a = one, *b = other;
+    return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
 static quire_result select_all(sleepers *s, const char *prefix, qi_phase from)
 {
     if (s->memory->device->is_disabled)
@@ -140,12 +155,15 @@ static quire_result select_all(sleepers *s, const char *prefix, qi_phase from)
     if (s->memory->space.fit.slabs)
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
                             "memory '%s' has slabs: its allocations cannot sleep", s->memory->name);
-    quire_result result = make_room(s);
-    if (result || !s->page)
-        return result;
-    qi_lock_acquire(&s->shard->lock);
-    result = take_all(s, prefix, from);
-    qi_lock_release(&s->shard->lock);
+    quire_result result;
+    do {
+        result = make_room(s);
+        if (result || !s->page)
+            return result;
+        qi_lock_acquire(&s->shard->lock);
+        result = take_all(s, prefix, from);
+        qi_lock_release(&s->shard->lock);
+    } while (s->lacks_room);
     if (s->count)
         qsort(s->items, s->count, sizeof *s->items, compare);
     return result;
@@ -188,11 +206,12 @@ static quire_result begin_change(const sleepers *s)
     return QUIRE_SUCCESS;
 }
 
-/* Requires the shard's lock. Releases and reacquires it. Room for one run of each allocation, and
-   for the pieces of lazy ones, which only the owner of the page changes. */
+/* Requires the shard's lock. Releases and reacquires it. Room for one run of each allocation, for
+   the edges of those that sleep already, and for the pieces of lazy ones, which only the owner of
+   the page changes, as it does what sleeps. */
 static quire_result make_runs(sleepers *s, qi_piece piece)
 {
-    s->run_room = s->count;
+    s->run_room = s->count + 2 * s->shard->stats.asleep_count;
     for (uint64_t i = 0; i < s->count; i++) {
         qi_chunk_run run = {0};
         if (!is_lazy(s, i))
@@ -242,10 +261,10 @@ typedef struct stretch {
     uint64_t first, last;
 } stretch;
 
-static stretch stretch_of(const sleepers *s, uint64_t i)
+static stretch stretch_of(const sleepers *s, const qi_slot *record)
 {
     quire_placement at;
-    const qi_asleep *asleep = record_of(s, i)->meta->asleep;
+    const qi_asleep *asleep = record->meta->asleep;
     qi_ignore(qi_space_get(s->shard->space, asleep->range, &at)); /* it is live */
     return (stretch){asleep->range, qi_align_down(at.offset, s->memory->chunk),
                      qi_align_down(at.offset + at.size - 1, s->memory->chunk)};
@@ -439,29 +458,35 @@ static bool is_asleep(const void *user, uint64_t slot)
 /* Chunks that sleep lose that state, which the allocations gave them. */
 static void wake_chunks(const sleepers *s, uint64_t i)
 {
-    const stretch at = stretch_of(s, i);
+    const stretch at = stretch_of(s, record_of(s, i));
     for (uint64_t offset = at.first; offset <= at.last; offset += s->memory->chunk)
         if (qi_space_chunk_sleeps(s->shard->space, at.range, offset))
             qi_space_wake_chunk(s->shard->space, at.range, offset);
 }
 
-/* Lists the chunks that fall asleep with an allocation, from `from` on. */
-static quire_result sleep_chunks(sleepers *s, uint64_t i, uint64_t *from)
+/* Lists a chunk if it falls asleep. The next one to look at is behind it. */
+static quire_result sleep_chunk(sleepers *s, const stretch *at, uint64_t offset, uint64_t *next)
 {
-    const stretch at = stretch_of(s, i);
-    const uint64_t chunk = s->memory->chunk;
-    for (uint64_t offset = at.first < *from ? *from : at.first; offset <= at.last;
-         offset += chunk) {
-        bool falls_asleep;
-        quire_result result = qi_space_sleep_chunk(s->shard->space, at.range, offset, is_asleep,
-                                                   s->memory, &falls_asleep);
-        if (result)
-            return result;
-        if (falls_asleep)
-            add_run(s, offset, chunk);
-        *from = offset + chunk;
-    }
+    bool falls_asleep;
+    quire_result result = qi_space_sleep_chunk(s->shard->space, at->range, offset, is_asleep,
+                                               s->memory, &falls_asleep);
+    if (result)
+        return result;
+    if (falls_asleep)
+        add_run(s, offset, s->memory->chunk);
+    *next = offset + s->memory->chunk;
     return QUIRE_SUCCESS;
+}
+
+/* Lists the chunks that fall asleep with an allocation, from `next` on. */
+static quire_result sleep_chunks(sleepers *s, uint64_t i, uint64_t *next)
+{
+    const stretch at = stretch_of(s, record_of(s, i));
+    quire_result result = QUIRE_SUCCESS;
+    for (uint64_t offset = at.first < *next ? *next : at.first; offset <= at.last && !result;
+         offset = *next)
+        result = sleep_chunk(s, &at, offset, next);
+    return result;
 }
 
 /* Numbers for the free of each allocation, or none. */
@@ -477,6 +502,33 @@ static quire_result set_aside(const sleepers *s)
         return result;
     }
     return QUIRE_SUCCESS;
+}
+
+/*
+ * Chunks in which the last allocation that was awake has been freed lose their memory, too. A
+ * refusal for lack of host memory leaves them theirs.
+ */
+static void sleep_edges(sleepers *s, const char *prefix)
+{
+    qi_error error;
+    quire_result result = QUIRE_SUCCESS;
+    qi_error_save(&error);
+    for (uint32_t slot = 0; slot < qi_slots_top(&s->memory->slots) && !result; slot++) {
+        if (qi_slot_phase(&s->memory->slots, slot) != QI_PHASE_ASLEEP)
+            continue;
+        const qi_slot *record = qi_memory_slot(s->memory, slot);
+        if (qi_slot_is_lazy(record) || !matches(record, prefix) ||
+            record->extras & QI_EXTRA_CHANGING)
+            continue;
+        uint64_t from = 0;
+        const stretch at = stretch_of(s, record);
+        result = sleep_chunk(s, &at, at.first, &from);
+        if (!result && at.last > at.first)
+            result = sleep_chunk(s, &at, at.last, &from);
+    }
+    qi_error_restore(&error);
+    if (s->run_count)
+        qsort(s->runs, s->run_count, sizeof *s->runs, compare_runs);
 }
 
 /* Marks records and chunks. On failure all are as before. */
@@ -506,8 +558,10 @@ static quire_result mark_all(sleepers *s)
 }
 
 /* Requires the shard's lock. Releases and reacquires it. */
-static quire_result lose_memory(sleepers *s, qi_page_events *events)
+static quire_result lose_memory(sleepers *s, const char *prefix, qi_page_events *events)
 {
+    if (!s->count && !s->shard->stats.asleep_count)
+        return QUIRE_SUCCESS;
     quire_result result = begin_change(s);
     if (result)
         return result;
@@ -515,6 +569,7 @@ static quire_result lose_memory(sleepers *s, qi_page_events *events)
     if (!result)
         result = mark_all(s);
     if (!result) {
+        sleep_edges(s, prefix);
         shrink_names(s, s->count);
         qi_backing_unback_runs(s->page, s->runs, s->run_count);
         if (s->run_count)
@@ -533,9 +588,9 @@ quire_result qi_memory_sleep(quire_memory *memory, const char *prefix, bool disc
     quire_result result = select_all(&s, prefix, QI_PHASE_LIVE);
     for (uint64_t i = 0; i < s.count && !result; i++)
         result = keep(&s, i, discards);
-    if (!result && s.count) {
+    if (!result && s.page) {
         qi_lock_acquire(&s.shard->lock);
-        result = lose_memory(&s, &events);
+        result = lose_memory(&s, prefix, &events);
         qi_lock_release(&s.shard->lock);
     }
     qi_page_events_report(memory, &events, "");
@@ -552,7 +607,7 @@ quire_result qi_memory_sleep(quire_memory *memory, const char *prefix, bool disc
 /* Lists the chunks of an allocation that sleep, from `from` on. */
 static void list_chunks(sleepers *s, uint64_t i, uint64_t *from)
 {
-    const stretch at = stretch_of(s, i);
+    const stretch at = stretch_of(s, record_of(s, i));
     const uint64_t chunk = s->memory->chunk;
     for (uint64_t offset = at.first < *from ? *from : at.first; offset <= at.last;
          offset += chunk) {

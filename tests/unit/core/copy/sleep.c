@@ -354,6 +354,21 @@ SHARED(statistics_count_what_is_awake)
     CHECK_EQ(stats.asleep_bytes + stats.asleep_count, 0);
 }
 
+/* The chunk keeps its memory until the next call looks at it. */
+SHARED(a_chunk_whose_last_awake_allocation_was_freed_sleeps_with_the_next_call)
+{
+    put_three(s);
+    CHECK_EQ(fall_asleep(&s->b, "b", false), 1);
+    CHECK_OK(quire_free(s->b.memory, s->ranges[0]));
+    CHECK_OK(quire_free(s->b.memory, s->ranges[2]));
+    CHECK_EQ(reserved(&s->b), 2);
+    CHECK_EQ(fall_asleep(&s->b, "a", false), 0);
+    CHECK_EQ(fall_asleep(&s->b, "b", false), 2);
+    CHECK_EQ(reserved(&s->b), 0);
+    CHECK_EQ(wake(&s->b, NULL), 3);
+    expect_range(s, 1);
+}
+
 SHARED(every_free_gives_the_range_back)
 {
     put_three(s);
