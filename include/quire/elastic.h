@@ -85,9 +85,9 @@ typedef enum quire_sleep_mode {
  * A sleeping allocation keeps its handle, page, offset, address and pointer. It can be queried and
  * freed. What needs its bytes is WRONG_STATE: maps, reads, writes, fills and copies; so is a new
  * name. Statistics, budgets and limits of names do not count it (quire_memory_stats.asleep_bytes).
- * No work may use its address. Registrations of the address with other libraries (network cards,
- * peers, captured graphs of other libraries) lose their meaning with the memory:
- * QUIRE_EVENT_ASLEEP and QUIRE_EVENT_AWAKE name each allocation.
+ * No work may use its address; a captured graph that does may run again once it is awake.
+ * Registrations of the address with other libraries (network cards, communicators) lose their
+ * meaning with the memory: QUIRE_EVENT_ASLEEP and QUIRE_EVENT_AWAKE name each allocation.
  *
  * With a point the call waits until the point has passed, before it copies contents. It does not
  * wait for recorded uses (quire_record_use): work on the allocations must have ended by then.
