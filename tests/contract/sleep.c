@@ -17,7 +17,7 @@ enum {
     LIMIT = 24, /* chunks with memory */
     ROUNDS = 100,
     STEPS = 5, /* before a sleep or a wake */
-    CYCLES = 1000,
+    CYCLES = 200,
     ALL_BYTES = 65536, /* of a chunk that is checked in each round as a whole */
     PIECE = 61441      /* bytes of a call: no chunk is a multiple of it */
 };
@@ -53,6 +53,14 @@ static bool matches(const item *i, int prefix)
 static bool has_large_chunks(const sleepers *s)
 {
     return s->e.chunk > ALL_BYTES;
+}
+
+/* Rounds for a kind: fewer if chunks are large, or if each access is a submission of its own. */
+static int rounds_of(const sleepers *s, int rounds, int large, int unmapped)
+{
+    if (s->e.w->info.limits.elastic_unmapped)
+        return unmapped;
+    return has_large_chunks(s) ? large : rounds;
 }
 
 static uint64_t backed(const item *i)
@@ -430,7 +438,7 @@ static void contents_come_back(contract_world *w, uint32_t kind)
         return;
     test_random r = {kind + 1};
     sleepers s = begin_sleepers(w, kind);
-    const int rounds = has_large_chunks(&s) ? ROUNDS / 4 : ROUNDS;
+    const int rounds = rounds_of(&s, ROUNDS, ROUNDS / 4, ROUNDS / 12);
     for (int round = 0; round < rounds; round++) {
         for (int i = 0; i < STEPS; i++)
             step(&s, &r);
@@ -547,7 +555,7 @@ static void cycles_leak_nothing(contract_world *w, uint32_t kind)
     if (!is_elastic(w, kind))
         return;
     sleepers s = begin_sleepers(w, kind);
-    const int cycles = has_large_chunks(&s) ? CYCLES / 50 : CYCLES;
+    const int cycles = rounds_of(&s, CYCLES, CYCLES / 10, CYCLES / 40);
     put_some(&s);
     uint64_t asleep = 0, awake = 0;
     for (int i = 0; i < cycles; i++) {

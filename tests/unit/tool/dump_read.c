@@ -75,9 +75,9 @@ UNIT(dump_read, a_memory_has_its_pages_ranges_and_statistics)
     CHECK_STR(m->fit, "first");
     CHECK_EQ(m->kind + m->granule + m->page_size, 2 + 16 + 64);
     CHECK_EQ(m->stats[0].number, 30);
-    CHECK(m->stats[7].is_there && m->stats[7].share > 0.24 && m->stats[7].share < 0.26);
-    CHECK(!m->stats[8].is_there && !m->stats[9].is_there);
-    CHECK_EQ(m->stats[10].number, 7);
+    CHECK(m->stats[8].is_there && m->stats[8].share > 0.24 && m->stats[8].share < 0.26);
+    CHECK(!m->stats[9].is_there && !m->stats[10].is_there);
+    CHECK_EQ(m->stats[11].number, 7);
     CHECK_EQ(m->held, 30);
     CHECK_EQ(m->reserved, 134);
     CHECK_EQ(c->last, 0);
