@@ -30,8 +30,6 @@ static uint64_t steps, seed;
 static quire_device *device;
 static quire_memory *memory;
 static fake_backend fake;
-static bool on_fake;
-static atomic_uint_fast64_t served, refused;
 
 /* ---- contents ------------------------------------------------------------------------------- */
 
@@ -75,20 +73,6 @@ static void verify_and_free(owned *o)
     CHECK_OK(quire_unmap(memory, o->allocation));
     CHECK_OK(quire_free(memory, o->allocation));
     *o = (owned){0};
-}
-
-/* Whether a call was served. Refusals are those of the limit; the fake backend also fails. */
-static bool is_served(quire_result result)
-{
-    bool may_fail = result == QUIRE_ERROR_OVER_BUDGET ||
-                    (on_fake && (result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY ||
-                                 result == QUIRE_ERROR_BACKEND_FAILURE));
-    if (result && may_fail)
-        CHECK_FAILS(result, result);
-    else
-        CHECK_OK(result);
-    atomic_fetch_add(result ? &refused : &served, 1);
-    return !result;
 }
 
 static void allocate(test_random *r, owned *o)

@@ -28,19 +28,6 @@ static quire_memory *memory;
 static quire_allocation live, lasting;
 static qi_atomic_u32 is_over, is_there, may_go;
 
-static void in_child(void (*body)(void))
-{
-    fflush(stdout);
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (!child) {
-        alarm(PATIENCE_S);
-        body();
-        child_end(true);
-    }
-    CHECK(child_was_well(child));
-}
-
 static void wait_a_little(void)
 {
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
@@ -106,7 +93,7 @@ static void maps_of_the_parent(void)
     begin_fake();
     CHECK_OK(quire_allocate(memory, &options, &lasting));
     CHECK_OK(quire_map(memory, live, &pointer));
-    in_child(release_one_after_the_other);
+    CHECK(child_calls(release_one_after_the_other, PATIENCE_S));
     CHECK_EQ(fake.maps, 1);
     end();
 }
@@ -215,7 +202,7 @@ static void fork_amid(bool in_unmap)
     CHECK(!pthread_create(&thread, NULL, use_slowly, NULL));
     while (!qi_atomic_load_acquire_u32(&is_there))
         wait_a_little();
-    in_child(use_in_child);
+    CHECK(child_calls(use_in_child, PATIENCE_S));
     qi_atomic_store_release_u32(&may_go, 1);
     CHECK(!pthread_join(thread, NULL));
     CHECK_EQ(fake.maps, 0);
@@ -275,7 +262,7 @@ static void threads_that_map(void)
     for (int i = 0; i < THREADS; i++)
         CHECK(!pthread_create(&threads[i], NULL, churn, NULL));
     for (uint64_t i = 0; i < forks; i++)
-        in_child(use_and_end);
+        CHECK(child_calls(use_and_end, PATIENCE_S));
     qi_atomic_store_release_u32(&is_over, 1);
     for (int i = 0; i < THREADS; i++)
         CHECK(!pthread_join(threads[i], NULL));

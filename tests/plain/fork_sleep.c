@@ -32,19 +32,6 @@ static quire_memory *memory;
 static quire_allocation made[THREADS][OWN];
 static qi_atomic_u32 is_over;
 
-static void in_child(void (*body)(void))
-{
-    fflush(stdout);
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (!child) {
-        alarm(PATIENCE_S);
-        body();
-        child_end(true);
-    }
-    CHECK(child_was_well(child));
-}
-
 /* ---- host memory ---------------------------------------------------------------------------- */
 
 /* Sleep copies contents to host memory all the time. The allocators of sanitizers have locks that
@@ -202,7 +189,7 @@ static void beside_threads(void)
     for (uintptr_t i = 0; i < THREADS; i++)
         CHECK(!pthread_create(&threads[i], NULL, sleep_and_wake, (void *)i));
     for (uint64_t i = 0; i < forks; i++)
-        in_child(wake_and_end);
+        CHECK(child_calls(wake_and_end, PATIENCE_S));
     qi_atomic_store_release_u32(&is_over, 1);
     for (int i = 0; i < THREADS; i++)
         CHECK(!pthread_join(threads[i], NULL));
@@ -228,7 +215,7 @@ static void fork_amid(void *(*call)(void *))
     fake.slow_ms = 150;
     CHECK(!pthread_create(&thread, NULL, call, NULL));
     nanosleep(&(struct timespec){.tv_nsec = 50 * 1000000}, NULL);
-    in_child(wake_and_end);
+    CHECK(child_calls(wake_and_end, PATIENCE_S));
     CHECK(!pthread_join(thread, NULL));
     fake.slow_ms = 0;
 }

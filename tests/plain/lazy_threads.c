@@ -49,9 +49,8 @@ static quire_device *device;
 static quire_memory *memory;
 static test_memory host_memory;
 static fake_backend fake;
-static bool on_fake;
 static lazy shared[SHARED];
-static atomic_uint_fast64_t served, refused, busy;
+static atomic_uint_fast64_t busy;
 
 /* ---- contents ------------------------------------------------------------------------------- */
 
@@ -112,20 +111,6 @@ static uint32_t random_list(worker *w, range *ranges, quire_view *views)
             return 0;
     }
     return count;
-}
-
-/* Whether a call was served. Refusals are those of the limit; the fake backend also fails. */
-static bool is_served(quire_result result)
-{
-    bool may_fail = result == QUIRE_ERROR_OVER_BUDGET ||
-                    (on_fake && (result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY ||
-                                 result == QUIRE_ERROR_BACKEND_FAILURE));
-    if (result && may_fail)
-        CHECK_FAILS(result, result);
-    else
-        CHECK_OK(result);
-    atomic_fetch_add(result ? &refused : &served, 1);
-    return !result;
 }
 
 static void back(worker *w)

@@ -44,9 +44,8 @@ static quire_device *device;
 static quire_memory *memory;
 static test_memory host_memory;
 static fake_backend fake;
-static bool on_fake;
 static quire_allocation shared[SHARED];
-static atomic_uint_fast64_t served, refused, sleeps, wakes, busy, unread;
+static atomic_uint_fast64_t sleeps, wakes, busy, unread;
 
 /* ---- contents ------------------------------------------------------------------------------- */
 
@@ -107,20 +106,6 @@ static void verify(const item *i)
 }
 
 /* ---- allocations ---------------------------------------------------------------------------- */
-
-/* Whether a call was served. Refusals are those of the limit; the fake backend also fails. */
-static bool is_served(quire_result result)
-{
-    const bool may_fail = result == QUIRE_ERROR_OVER_BUDGET ||
-                          (on_fake && (result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY ||
-                                       result == QUIRE_ERROR_BACKEND_FAILURE));
-    if (result && may_fail)
-        CHECK_FAILS(result, result);
-    else
-        CHECK_OK(result);
-    atomic_fetch_add(result ? &refused : &served, 1);
-    return !result;
-}
 
 static void make(worker *w, item *i)
 {

@@ -8,6 +8,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +26,19 @@ static inline bool child_was_well(pid_t child)
     int status = 0;
     return child > 0 && waitpid(child, &status, 0) == child && WIFSIGNALED(status) &&
            WTERMSIG(status) == SIGKILL;
+}
+
+/* Calls a function in a child, for at most so many seconds. Returns whether the child succeeded. */
+static inline bool child_calls(void (*body)(void), unsigned patience)
+{
+    fflush(stdout);
+    pid_t child = fork();
+    if (!child) {
+        alarm(patience);
+        body();
+        child_end(true);
+    }
+    return child_was_well(child);
 }
 
 #endif
