@@ -37,59 +37,55 @@ const char *torch_tag(void)
 
 /* ---- sleep -------------------------------------------------------------------------------- */
 
-static quire_result find_device(int device, torch_device **d)
+/*
+ * Acquires the lock of the device for writing, which keeps other threads from allocating meanwhile,
+ * and waits for the device's work. On failure no lock is held.
+ */
+static quire_result begin(int device, const char *prefix, torch_device **d)
 {
-    quire_result result = torch_check_fork();
+    quire_result result = check_tag(prefix);
+    if (!result)
+        result = torch_check_fork();
+    if (result)
+        return result;
     *d = torch_device_get(device);
-    if (!result && !*d)
-        result = torch_fail(QUIRE_ERROR_INVALID_ARGUMENT, "device %d has no allocation", device);
-    return result;
+    if (!*d)
+        return torch_fail(QUIRE_ERROR_INVALID_ARGUMENT, "device %d has no allocation", device);
+    torch_late_retry(*d);
+    pthread_rwlock_wrlock(&(*d)->lock);
+    if (torch_device_settle(*d))
+        return QUIRE_SUCCESS;
+    pthread_rwlock_unlock(&(*d)->lock);
+    return torch_fail(QUIRE_ERROR_BUSY,
+                      "the work of device %d cannot be awaited: a stream captures, a pool is "
+                      "begun, or the driver fails",
+                      (*d)->ordinal);
 }
 
-/* Requires the lock for writing, which keeps other threads from allocating meanwhile. */
-static quire_result settle(torch_device *d)
+/* The result is quire's. */
+static quire_result end(torch_device *d, quire_result result, const char *call)
 {
-    return torch_device_settle(d)
-               ? QUIRE_SUCCESS
-               : torch_fail(QUIRE_ERROR_BUSY,
-                            "the work of device %d cannot be awaited: a stream captures, a pool is "
-                            "begun, or the driver fails",
-                            d->ordinal);
+    if (result)
+        result = torch_fail_quire(call);
+    pthread_rwlock_unlock(&d->lock);
+    return result;
 }
 
 quire_result torch_sleep(int device, const char *prefix, bool keep, uint64_t *bytes)
 {
     torch_device *d = NULL;
     *bytes = 0;
-    quire_result result = check_tag(prefix);
-    if (!result)
-        result = find_device(device, &d);
+    quire_result result = begin(device, prefix, &d);
     if (result)
         return result;
-    torch_late_retry(d);
-    pthread_rwlock_wrlock(&d->lock);
-    result = settle(d);
-    if (!result && quire_memory_sleep(d->memory, prefix,
-                                      keep ? QUIRE_SLEEP_KEEP : QUIRE_SLEEP_DISCARD, NULL, bytes))
-        result = torch_fail_quire("sleep");
-    pthread_rwlock_unlock(&d->lock);
-    return result;
+    const quire_sleep_mode mode = keep ? QUIRE_SLEEP_KEEP : QUIRE_SLEEP_DISCARD;
+    return end(d, quire_memory_sleep(d->memory, prefix, mode, NULL, bytes), "sleep");
 }
 
 quire_result torch_wake(int device, const char *prefix, uint64_t *bytes)
 {
     torch_device *d = NULL;
     *bytes = 0;
-    quire_result result = check_tag(prefix);
-    if (!result)
-        result = find_device(device, &d);
-    if (result)
-        return result;
-    torch_late_retry(d);
-    pthread_rwlock_wrlock(&d->lock);
-    result = settle(d);
-    if (!result && quire_memory_wake(d->memory, prefix, bytes))
-        result = torch_fail_quire("wake");
-    pthread_rwlock_unlock(&d->lock);
-    return result;
+    quire_result result = begin(device, prefix, &d);
+    return result ? result : end(d, quire_memory_wake(d->memory, prefix, bytes), "wake");
 }
