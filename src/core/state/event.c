@@ -62,22 +62,6 @@ void qi_event_refresh_all(quire_device *device)
     qi_lock_release(&device->lock);
 }
 
-/* An event of a slot that only the caller changes. */
-static quire_event event_of(const quire_memory *memory, quire_event_kinds kind, uint32_t slot)
-{
-    const qi_slot *record = qi_memory_slot(memory, slot);
-    const uint64_t word = qi_atomic_load_u64(qi_slot_state(&memory->slots, slot));
-    return (quire_event){
-        .kind = kind,
-        .page = record->tally->page->number,
-        .offset = record->offset,
-        .size = qi_slot_extent(record),
-        .requested = qi_slot_usable(record),
-        .allocation = {qi_handle(memory->slots.tag, qi_slot_generation(word), slot)},
-        .name = record->meta ? record->meta->name : NULL,
-    };
-}
-
 static void call_watchers(const quire_memory *memory, const qi_watched_event *event)
 {
     const quire_device *device = memory->device;
@@ -104,24 +88,48 @@ void qi_event_report(quire_memory *memory, quire_event *event)
     qi_error_restore(&error);
 }
 
+static uint64_t handle_of(const quire_memory *memory, uint32_t slot)
+{
+    const uint64_t word = qi_atomic_load_u64(qi_slot_state(&memory->slots, slot));
+    return qi_handle(memory->slots.tag, qi_slot_generation(word), slot);
+}
+
+/* An event of a slot that only the caller changes. */
+static quire_event event_of(const quire_memory *memory, quire_event_kinds kind, uint32_t slot)
+{
+    const qi_slot *record = qi_memory_slot(memory, slot);
+    return (quire_event){
+        .kind = kind,
+        .page = record->tally->page->number,
+        .offset = record->offset,
+        .size = qi_slot_extent(record),
+        .requested = qi_slot_usable(record),
+        .allocation = {handle_of(memory, slot)},
+        .name = record->meta ? record->meta->name : NULL,
+    };
+}
+
 void qi_event_report_slot(quire_memory *memory, quire_event_kinds kind, uint32_t slot,
                           uint64_t alignment, quire_stream *stream)
 {
     qi_transit_assert_none();
-    quire_event event = event_of(memory, kind, slot); /* the slot is PRIVATE */
-    event.alignment = kind == QUIRE_EVENT_FREED ? 0 : alignment + !alignment;
-    event.stream = stream;
+    /* the slot is PRIVATE, so that its generation and its record do not change */
+    const qi_slot *record = qi_memory_slot(memory, slot);
     const qi_watched_event watched = {
         .kind = kind,
-        .allocation = event.allocation.id,
-        .requested = event.requested,
-        .alignment = event.alignment,
-        .name = event.name,
+        .allocation = handle_of(memory, slot),
+        .requested = qi_slot_usable(record),
+        .alignment = kind == QUIRE_EVENT_FREED ? 0 : alignment + !alignment,
+        .name = record->meta ? record->meta->name : NULL,
         .stream = stream,
     };
     call_watchers(memory, &watched);
-    if ((memory->hook.kinds | memory->device->hook.kinds) & kind)
-        qi_event_report(memory, &event);
+    if (!((memory->hook.kinds | memory->device->hook.kinds) & kind))
+        return; /* recorders alone: they need no event */
+    quire_event event = event_of(memory, kind, slot);
+    event.alignment = watched.alignment;
+    event.stream = stream;
+    qi_event_report(memory, &event);
 }
 
 void qi_event_report_sleep(quire_memory *memory, quire_event_kinds kind, uint32_t slot)
