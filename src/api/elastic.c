@@ -8,6 +8,12 @@
 #include "src/core/deferred/deferred_unback.h"
 #include "src/core/page/lazy.h"
 
+/* Whether there is nothing to wait for. */
+static bool has_passed(const quire_point *after)
+{
+    return !after || !after->stream || qi_stream_has_passed(after->stream, after->value);
+}
+
 static quire_result check_elastic(const quire_memory *memory, const char *what)
 {
     if (memory->is_elastic)
@@ -37,7 +43,7 @@ quire_result quire_unback_range(quire_memory *memory, const quire_view *ranges, 
     quire_result result = check("quire_unback_range", memory, ranges, count);
     if (result)
         return result;
-    if (!after || !after->stream || qi_stream_has_passed(after->stream, after->value))
+    if (has_passed(after))
         return qi_lazy_unback(memory, ranges, count);
     result = qi_stream_check_point(after);
     return result ? result : qi_unback_after(memory, ranges, count, after->stream, after->value);
@@ -47,7 +53,7 @@ quire_result quire_unback_range(quire_memory *memory, const quire_view *ranges, 
 
 static quire_result await(const quire_point *after)
 {
-    if (!after || !after->stream || qi_stream_has_passed(after->stream, after->value))
+    if (has_passed(after))
         return QUIRE_SUCCESS;
     quire_result result = qi_stream_check_point(after);
     return result ? result : qi_stream_await(after->stream, after->value, UINT64_MAX);

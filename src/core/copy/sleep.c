@@ -193,19 +193,6 @@ static void end(sleepers *s, qi_phase phase)
 
 /* ---- the page ----------------------------------------------------------------------------- */
 
-/* Requires the shard's lock. Releases and reacquires it. The page is the caller's until
-   qi_resize_end. */
-static quire_result begin_change(const sleepers *s)
-{
-    while (!qi_resize_begin(s->page)) {
-        if (qi_transit_is_on())
-            return qi_fail(QUIRE_ERROR_BUSY, "a call from inside a backend's function does not "
-                                             "wait for the page");
-        qi_resize_await(s->shard, s->page);
-    }
-    return QUIRE_SUCCESS;
-}
-
 /* Requires the shard's lock. Releases and reacquires it. Room for one run of each allocation, for
    the edges of those that sleep already, and for the pieces of lazy ones, which only the owner of
    the page changes, as it does what sleeps. */
@@ -531,6 +518,20 @@ static void sleep_edges(sleepers *s, const char *prefix)
         qsort(s->runs, s->run_count, sizeof *s->runs, compare_runs);
 }
 
+/* Wakes chunks and records. Of a lazy one without pieces that sleep nothing changes. */
+static void unmark_all(sleepers *s)
+{
+    for (uint64_t i = 0; i < s->count; i++) {
+        if (is_lazy(s, i)) {
+            qi_lazy_wake(s->page, s->items[i].slot);
+        } else {
+            wake_chunks(s, i);
+            qi_space_take_aside(s->shard->space);
+        }
+        unmark_record(s, i);
+    }
+}
+
 /* Marks records and chunks. On failure all are as before. */
 static quire_result mark_all(sleepers *s)
 {
@@ -545,16 +546,14 @@ static quire_result mark_all(sleepers *s)
             add_pieces(s, i, QI_PIECE_BACKED);
         else
             result = sleep_chunks(s, i, &from);
+    if (result) {
+        unmark_all(s);
+        return result;
+    }
     for (uint64_t i = 0; i < s->count; i++)
-        if (result && !is_lazy(s, i)) {
-            wake_chunks(s, i);
-            qi_space_take_aside(s->shard->space);
-        } else if (!result && is_lazy(s, i)) {
+        if (is_lazy(s, i))
             qi_lazy_sleep(s->page, s->items[i].slot);
-        }
-    for (uint64_t i = 0; i < s->count && result; i++)
-        unmark_record(s, i);
-    return result;
+    return QUIRE_SUCCESS;
 }
 
 /* Requires the shard's lock. Releases and reacquires it. */
@@ -562,7 +561,7 @@ static quire_result lose_memory(sleepers *s, const char *prefix, qi_page_events 
 {
     if (!s->count && !s->shard->stats.asleep_count)
         return QUIRE_SUCCESS;
-    quire_result result = begin_change(s);
+    quire_result result = qi_resize_await_turn(s->shard, s->page);
     if (result)
         return result;
     result = make_runs(s, QI_PIECE_BACKED);
@@ -670,19 +669,6 @@ static quire_result restore_contents(const sleepers *s)
     return result;
 }
 
-static void unmark_all(sleepers *s)
-{
-    for (uint64_t i = 0; i < s->count; i++) {
-        if (is_lazy(s, i)) {
-            qi_lazy_wake(s->page, s->items[i].slot);
-        } else {
-            wake_chunks(s, i);
-            qi_space_take_aside(s->shard->space);
-        }
-        unmark_record(s, i);
-    }
-}
-
 /* Requires the shard's lock, for a page that is resizing. Releases and reacquires the lock. */
 static quire_result wake_all(sleepers *s, qi_page_progress *progress)
 {
@@ -706,7 +692,7 @@ static quire_result wake_all(sleepers *s, qi_page_progress *progress)
 static quire_result change_to_awake(sleepers *s, qi_page_progress *progress)
 {
     qi_lock_acquire(&s->shard->lock);
-    quire_result result = begin_change(s);
+    quire_result result = qi_resize_await_turn(s->shard, s->page);
     if (!result) {
         result = wake_all(s, progress);
         if (!result && s->run_count) {

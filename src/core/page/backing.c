@@ -42,6 +42,17 @@ void qi_resize_await(qi_shard *shard, const qi_page *page)
     qi_lock_release(&pages->lock);
 }
 
+quire_result qi_resize_await_turn(qi_shard *shard, qi_page *page)
+{
+    while (!qi_resize_begin(page)) {
+        if (qi_transit_is_on())
+            return qi_fail(QUIRE_ERROR_BUSY, "a call from inside a backend's function does not "
+                                             "wait for the page");
+        qi_resize_await(shard, page);
+    }
+    return QUIRE_SUCCESS;
+}
+
 void qi_resize_end(qi_page *page, bool has_changed)
 {
     qi_pages *pages = &page->shard->memory->pages;

@@ -32,6 +32,10 @@ bool qi_resize_begin(qi_page *page);
    Waits once: the caller tests its condition again, because another thread may begin at once. */
 void qi_resize_await(qi_shard *shard, const qi_page *page);
 
+/* Requires the shard's lock. Releases and reacquires it. Begins once no other thread changes the
+   page. Fails with BUSY inside a function of the backend, which must not wait. */
+QUIRE_MUST_USE quire_result qi_resize_await_turn(qi_shard *shard, qi_page *page);
+
 /* Ends what qi_resize_begin began. `has_changed` makes waiting threads look for room again. */
 void qi_resize_end(qi_page *page, bool has_changed);
 

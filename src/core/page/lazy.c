@@ -236,15 +236,9 @@ static quire_result begin(change *c)
     quire_result result = begin_uses(c);
     if (!result && c->count) {
         c->page = qi_memory_page(c->memory, qi_handle_slot(c->ranges[0].allocation.id));
-        while (!qi_resize_begin(c->page)) {
-            if (qi_transit_is_on()) {
-                end_uses(c, c->count);
-                result = qi_fail(QUIRE_ERROR_BUSY, "a call from inside a backend's function does "
-                                                   "not wait for the page");
-                break;
-            }
-            qi_resize_await(c->shard, c->page);
-        }
+        result = qi_resize_await_turn(c->shard, c->page);
+        if (result)
+            end_uses(c, c->count);
     }
     if (result || !c->count)
         qi_lock_release(&c->shard->lock);

@@ -116,8 +116,6 @@ static bool cover(qi_segregated *s, uint32_t number)
         qi_host_resize(&s->space.host, s->is_asleep, words, wanted, sizeof *s->is_asleep);
     if (!bits)
         return false;
-    for (uint32_t i = words; i < wanted; i++)
-        bits[i] = 0;
     s->is_asleep = bits;
     s->asleep_words = wanted;
     return true;
