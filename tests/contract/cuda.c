@@ -96,8 +96,10 @@ static void reset_driver(const pose *p)
     fc_model model = *options.models[0];
     if (p->bytes)
         model.bytes = p->bytes;
-    if (p->granularity)
+    if (p->granularity) { /* the host's stays a multiple of the device's */
+        model.host_granularity = model.host_granularity / model.granularity * p->granularity;
         model.granularity = p->granularity;
+    }
     options.models[0] = &model;
     model.features &= ~p->without;
     options.version = p->version;
@@ -183,14 +185,15 @@ static const contract_subject poses[] = {
          .kinds = CUDA_KIND(DEVICE) | CUDA_KIND(PLAIN) | CUDA_KIND(PINNED)),
     POSE("posing as an A100, in chunks that are kept", .model = "a100", .flags = FC_DIRTY,
          .granularity = 65536, .chunk_size = 100000, .kept_bytes = 2 * MIB),
-    POSE("posing as a GH200", .model = "gh200", .flags = FC_DIRTY),
+    POSE("posing as a GH200", .model = "gh200", .flags = FC_DIRTY, .granularity = 65536),
     POSE("posing as an Orin", .model = "orin"),
     POSE("posing as a virtual GPU", .model = "vgpu", .flags = FC_LATE | FC_DIRTY),
-    POSE("posing as an A100 with the driver of CUDA 11.2", .model = "a100", .version = 11020),
+    POSE("posing as an A100 with the driver of CUDA 11.2", .model = "a100", .version = 11020,
+         .granularity = 65536),
     POSE("posing as a GH200, in the caller's context", .model = "gh200",
-         .flags = FC_NEEDS_CONTEXT | FC_LATE, .is_wrapped = true),
+         .flags = FC_NEEDS_CONTEXT | FC_LATE, .granularity = 65536, .is_wrapped = true),
     POSE("posing as an H200 with tile pools", .model = "h200",
-         .flags = FC_NEEDS_CONTEXT | FC_LATE | FC_DIRTY,
+         .flags = FC_NEEDS_CONTEXT | FC_LATE | FC_DIRTY, .granularity = 65536,
          .kinds = CUDA_KIND(DEVICE) | CUDA_KIND(PINNED) | CUDA_KIND(TILES)),
     POSE("posing as an A100 whose arrays are sparse", .model = "a100", .flags = FC_DIRTY,
          .without = FC_DEFERRED_ARRAYS, .version = 11020, .granularity = 65536,

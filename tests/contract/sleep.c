@@ -555,7 +555,7 @@ static void cycles_leak_nothing(contract_world *w, uint32_t kind)
     if (!is_elastic(w, kind))
         return;
     sleepers s = begin_sleepers(w, kind);
-    const int cycles = rounds_of(&s, CYCLES, CYCLES / 10, CYCLES / 40);
+    const int cycles = rounds_of(&s, CYCLES, CYCLES / 40, CYCLES / 40);
     put_some(&s);
     uint64_t asleep = 0, awake = 0;
     for (int i = 0; i < cycles; i++) {
