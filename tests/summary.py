@@ -3,9 +3,10 @@
 
 usage: summary.py --part FILE COMMIT SECONDS BUILD_FOLDER...
            the results of one part of scripts/test: a line per failure and per skip, a line per Vulkan
-           driver, then the totals, which it also writes to FILE. The name of the part is that of FILE.
+           driver, then the totals; FILE gets the totals and the failures. FILE is named after the part.
        summary.py --table FILE...    a line per part: when and at which commit it last ran, and its totals
-       summary.py --add FILE...      the sum of the totals; exit status 1 if a test failed or none ran
+       summary.py --add FILE...      the failures, then the sum of the totals; exit status 1 if a test failed or
+           none ran
 """
 
 import json
@@ -56,24 +57,32 @@ def counts(totals):
     return f"{totals['passed']} passed, {totals['failed']} failed, {totals['skipped']} skipped"
 
 
-def read_folder(folder, totals, drivers):
-    """Adds the results of a build folder and prints those that did not pass."""
+def why(test):
+    """What a program of failed tests wrote last to the standard error."""
+    return ["        " + line for line in (test.get("stderr") or "").splitlines()[-5:]]
+
+
+def read_folder(folder, totals, drivers, failures):
+    """Adds the results of a build folder, prints those that did not pass, and lists the failures."""
     # one log; with a wrapper it has the wrapper's name
     logs = sorted((pathlib.Path(folder) / "meson-logs").glob("testlog*.json"))
     if not logs:
-        print(f"FAILED  {folder}: no tests ran")
+        failures.append(f"FAILED  {folder}: no tests ran")
         totals["failed"] += 1
     for line in (line for log in logs for line in log.read_text().splitlines()):
         test = json.loads(line)
         on_driver = drivers.setdefault(driver_of(test), dict.fromkeys(totals, 0))
+        before = len(failures)
         for kind, name, reason in results_of(test):
             totals[kind] += 1
             on_driver[kind] += 1
             where = f"{pathlib.Path(folder).name}: {test['name']}: {name}".rstrip(": ")
             if kind == "failed":
-                print(f"FAILED  {where}")
+                failures.append(f"FAILED  {where}")
             elif kind == "skipped":
                 print(f"SKIPPED {where}: {reason}")
+        if len(failures) > before:
+            failures += why(test)
 
 
 def duration(seconds):
@@ -81,15 +90,18 @@ def duration(seconds):
 
 
 def part(file, commit, seconds, folders):
-    totals, drivers = dict.fromkeys(KINDS, 0), {}
+    totals, drivers, failures = dict.fromkeys(KINDS, 0), {}, []
     for folder in folders:
-        read_folder(folder, totals, drivers)
+        read_folder(folder, totals, drivers, failures)
+    for line in failures:
+        print(line)
     for driver, of_driver in drivers.items():
         if driver:
             print(f"on Vulkan driver {driver}: {counts(of_driver)}")
     print(f"== {file.stem}: {counts(totals)} in {duration(seconds)}")
     ended = time.strftime("%Y-%m-%d %H:%M")
-    file.write_text(json.dumps({**totals, "seconds": seconds, "commit": commit, "ended": ended}) + "\n")
+    result = {**totals, "seconds": seconds, "commit": commit, "ended": ended, "failures": failures}
+    file.write_text(json.dumps(result) + "\n")
 
 
 def table(files):
@@ -103,13 +115,15 @@ def table(files):
 
 
 def add(files):
-    """A missing file is a part that did not end."""
+    """A missing file is a part that did not end. The failures of all parts come last, where they are seen."""
     totals = dict.fromkeys(KINDS, 0)
     for file in files:
         if file.exists():
             result = json.loads(file.read_text())
             for kind in KINDS:
                 totals[kind] += result[kind]
+            for line in result.get("failures", []) if len(files) > 1 else []:
+                print(line)
         else:
             print(f"FAILED  {file} is missing")
             totals["failed"] += 1

@@ -24,7 +24,7 @@ part_mutants() { exit 1; }
 """
 GOOD = [{"name": "plain / a", "result": "OK", "stdout": "ok 1 - x\nok 2 - y # SKIP no device\n1..2"},
         {"name": "vulkan+driver / b_lavapipe", "result": "OK", "stdout": "ok 1 - z\n"}]
-BAD = [{"name": "plain / c", "result": "TIMEOUT", "stdout": "ok 1 - x\n"}]
+BAD = [{"name": "plain / c", "result": "TIMEOUT", "stdout": "ok 1 - x\n", "stderr": "# c.c:7: not true: y\n"}]
 
 
 def make_copy(root, copy):
@@ -83,8 +83,11 @@ def main():
         tap.case("two parts are added up, and one of them fails", differences(
             run(copy, "--full=proofs,fuzz"), 1, "4 passed, 1 failed, 2 skipped",
             "== proofs: 2 passed, 1 failed, 1 skipped in \\d+ min \\d+ s", "FAILED  bad: plain / c: TIMEOUT"))
+        report = run(copy, "--full=report")
         tap.case("the report adds up the parts that have a result",
-                 differences(run(copy, "--full=report"), 1, "4 passed, 1 failed, 2 skipped"))
+                 differences(report, 1, "4 passed, 1 failed, 2 skipped"))
+        last = ["FAILED  bad: plain / c: TIMEOUT", "        # c.c:7: not true: y"]
+        tap.case("and repeats the failures last", [] if report.stdout.splitlines()[-3:-1] == last else [report])
         old = copy / "build-test/full/mutants.result"
         old.write_text((copy / "build-test/full/fuzz.result").read_text())
         tap.case("a part that ends before its result has none", differences(
