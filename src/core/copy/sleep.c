@@ -556,14 +556,22 @@ static quire_result mark_all(sleepers *s)
     return QUIRE_SUCCESS;
 }
 
+/* Requires the shard's lock, for the sleeper of the page. Releases and reacquires the lock. */
+static void await_chunks(const sleepers *s)
+{
+    while (!qi_resize_begin(s->page))
+        qi_resize_await(s->shard, s->page);
+}
+
 /* Requires the shard's lock. Releases and reacquires it. */
 static quire_result lose_memory(sleepers *s, const char *prefix, qi_page_events *events)
 {
     if (!s->count && !s->shard->stats.asleep_count)
         return QUIRE_SUCCESS;
-    quire_result result = qi_resize_await_turn(s->shard, s->page);
+    quire_result result = qi_sleep_begin(s->shard, s->page);
     if (result)
         return result;
+    await_chunks(s);
     result = make_runs(s, QI_PIECE_BACKED);
     if (!result)
         result = mark_all(s);
@@ -576,6 +584,7 @@ static quire_result lose_memory(sleepers *s, const char *prefix, qi_page_events 
                 .size = s->page->native.bytes, .number = s->page->number, .resized = true};
     }
     qi_resize_end(s->page, !result);
+    qi_sleep_end(s->page);
     return result;
 }
 
@@ -669,37 +678,44 @@ static quire_result restore_contents(const sleepers *s)
     return result;
 }
 
-/* Requires the shard's lock, for a page that is resizing. Releases and reacquires the lock. */
+/* Requires the shard's lock, for the sleeper of the page. Releases and reacquires the lock. Other
+   threads change the page while contents are copied. */
 static quire_result wake_all(sleepers *s, qi_page_progress *progress)
 {
+    await_chunks(s);
     quire_result result = get_memory(s, progress);
+    for (uint64_t i = 0; i < s->count && !result; i++)
+        unpoison(s, i);
+    s->page->waking_bytes = result ? 0 : bytes_of_runs(s);
+    qi_resize_end(s->page, true);
     if (result)
         return result;
-    for (uint64_t i = 0; i < s->count; i++)
-        unpoison(s, i);
     qi_lock_release(&s->shard->lock);
     result = restore_contents(s);
     qi_lock_acquire(&s->shard->lock);
+    await_chunks(s);
     if (!result)
         result = grow_names(s); /* other allocations may have taken the room */
     if (!result)
         unmark_all(s);
     else
         qi_backing_unback_runs(s->page, s->runs, s->run_count);
+    s->page->waking_bytes = 0;
+    qi_resize_end(s->page, true);
     return result;
 }
 
 static quire_result change_to_awake(sleepers *s, qi_page_progress *progress)
 {
     qi_lock_acquire(&s->shard->lock);
-    quire_result result = qi_resize_await_turn(s->shard, s->page);
+    quire_result result = qi_sleep_begin(s->shard, s->page);
     if (!result) {
         result = wake_all(s, progress);
         if (!result && s->run_count) {
             progress->events.made = qi_page_made(s->page);
             progress->events.made.resized = true;
         }
-        qi_resize_end(s->page, true);
+        qi_sleep_end(s->page);
     }
     qi_lock_release(&s->shard->lock);
     return result;

@@ -85,7 +85,8 @@ static qi_page *settle_page(quire_memory *memory, qi_page *page, qi_page *list)
         forget_page(pages, page);
         return list;
     case QI_PAGE_LIVE:
-        if (page->resizing)
+        page->sleeper = NULL;
+        if (page->resizing || page->waking_bytes)
             break;
         return list;
     case QI_PAGE_GONE: /* no longer counted; its end is not reported any more */
@@ -111,6 +112,7 @@ static void finish_page(quire_memory *memory, qi_page *page)
     if (page->phase == QI_PAGE_LIVE) {
         page->resizing = false;
         page->to_give = 0;
+        page->waking_bytes = 0;
         if (page->elastic)
             qi_backing_settle(page);
         return;

@@ -65,6 +65,34 @@ void qi_resize_end(qi_page *page, bool has_changed)
     qi_transit_end();
 }
 
+quire_result qi_sleep_begin(qi_shard *shard, qi_page *page)
+{
+    qi_pages *pages = &shard->memory->pages;
+    const void *self = qi_thread_self();
+    bool is_inside = qi_transit_is_on();
+    qi_lock_acquire(&pages->lock);
+    while (page->sleeper && !is_inside) {
+        is_inside = page->sleeper == self;
+        if (!is_inside)
+            qi_lock_wait(&pages->lock, &shard->lock);
+    }
+    if (!is_inside)
+        page->sleeper = self;
+    qi_lock_release(&pages->lock);
+    return is_inside ? qi_fail(QUIRE_ERROR_BUSY, "a call from inside a backend's function puts "
+                                                 "nothing to sleep and wakes nothing")
+                     : QUIRE_SUCCESS;
+}
+
+void qi_sleep_end(qi_page *page)
+{
+    qi_pages *pages = &page->shard->memory->pages;
+    qi_lock_acquire(&pages->lock);
+    page->sleeper = NULL;
+    qi_lock_wake_all(&pages->lock);
+    qi_lock_release(&pages->lock);
+}
+
 /* ---- the page ----------------------------------------------------------------------------- */
 
 qi_page *qi_backing_page(const qi_shard *shard)
@@ -570,9 +598,11 @@ quire_result qi_backing_add(qi_shard *shard, uint64_t bytes, qi_page_progress *p
 uint64_t qi_backing_free(const qi_shard *shard)
 {
     const qi_page *page = qi_backing_page(shard);
-    const uint64_t used =
-        page ? page->tally->live_bytes + page->asleep_bytes - shard->space->asleep_bytes : 0;
-    return page && page->native.bytes > used ? page->native.bytes - used : 0;
+    if (!page)
+        return 0;
+    const uint64_t used = page->tally->live_bytes + page->asleep_bytes + page->waking_bytes -
+                          shard->space->asleep_bytes;
+    return page->native.bytes > used ? page->native.bytes - used : 0;
 }
 
 /* Whether this thread has put the page in its list: a trim applies the policy before its target. */

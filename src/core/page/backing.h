@@ -9,7 +9,9 @@
  * chunks elsewhere in the page before new memory is requested.
  *
  * One thread at a time changes which chunks of a page have memory; the page is `resizing`
- * meanwhile. Allocations in the page are made, used and freed as usual during that time.
+ * meanwhile. Allocations in the page are made, used and freed as usual during that time. One thread
+ * at a time puts allocations to sleep or wakes them; the page has it as its `sleeper`. It is also
+ * the thread that changes the page, but while it copies contents.
  */
 #ifndef QUIRE_SRC_CORE_PAGE_BACKING_H
 #define QUIRE_SRC_CORE_PAGE_BACKING_H
@@ -20,8 +22,8 @@
 /* ---- one thread at a time ----------------------------------------------------------------- */
 
 /*
- * The lock of the pages protects `resizing`, because a thread that waits for another one's change
- * sleeps on that lock.
+ * The lock of the pages protects `resizing` and `sleeper`, because a thread that waits for another
+ * one's change sleeps on that lock.
  */
 
 /* Requires the shard's lock. Returns false if another thread changes the page. Marks the thread as
@@ -38,6 +40,13 @@ QUIRE_MUST_USE quire_result qi_resize_await_turn(qi_shard *shard, qi_page *page)
 
 /* Ends what qi_resize_begin began. `has_changed` makes waiting threads look for room again. */
 void qi_resize_end(qi_page *page, bool has_changed);
+
+/*
+ * The same for the `sleeper`, before it begins to change the page. Fails with BUSY inside a
+ * function of the backend. A thread that has begun may await its turn to change the page.
+ */
+QUIRE_MUST_USE quire_result qi_sleep_begin(qi_shard *shard, qi_page *page);
+void qi_sleep_end(qi_page *page);
 
 /* Requires the locks of the shard and of the pages. Whether a page still has memory that it
    gives. */

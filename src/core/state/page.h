@@ -81,6 +81,8 @@ struct qi_page {
     bool resizing;         /* a thread changes its bytes; protected by the lock of qi_pages */
     uint32_t lazy_count;   /* lazy allocations in it: page/lazy.h */
     uint64_t asleep_bytes; /* of ranges of allocations that sleep: copy/sleep.h */
+    uint64_t waking_bytes; /* of chunks that have memory, and are still marked as asleep */
+    const void *sleeper;   /* qi_thread_self of the thread that puts to sleep or wakes; or NULL */
     uint32_t last_point;   /* number of the last point that chunks of them wait for */
     bool over_budget;      /* its creation or last growth exceeded the backend's budget */
     bool fresh; /* a dedicated page that the backend made with zeros for its allocation */

@@ -9,6 +9,7 @@
 
 #include "quire/elastic.h"
 #include "quire/host.h"
+#include "src/core/page/backing.h"
 #include "src/core/page/lazy.h"
 #include "tests/support/elastic_page.h"
 
@@ -496,4 +497,117 @@ SHARED(without_host_memory_all_stay_awake_or_asleep)
         }
     for (int i = 0; i < 4; i++)
         expect_range(s, i);
+}
+
+/* ---- meanwhile ---------------------------------------------------------------------------- */
+
+/* What a call does while a wake writes contents back: the backend's copy calls it once. */
+typedef struct meanwhile {
+    fixture f;
+    quire_allocation sleeping, awake, taken;
+    void (*act)(struct meanwhile *m);
+    quire_result (*copy_to)(void *state, const quire_native_page *page, uint64_t offset,
+                            const void *data, uint64_t size);
+    quire_result result; /* of the copy after that */
+} meanwhile;
+
+static meanwhile *acting;
+
+static quire_result act_and_copy(void *state, const quire_native_page *page, uint64_t offset,
+                                 const void *data, uint64_t size)
+{
+    meanwhile *m = acting;
+    void (*act)(meanwhile *) = m->act;
+    m->act = NULL;
+    if (!act)
+        return m->copy_to(state, page, offset, data, size);
+    act(m);
+    return m->result ? m->result : m->copy_to(state, page, offset, data, size);
+}
+
+static void begin_meanwhile(meanwhile *m)
+{
+    static const char contents[] = "what it had";
+    make(&m->f);
+    m->copy_to = m->f.device->table.copy_to_page;
+    m->f.device->table.copy_to_page = act_and_copy;
+    m->act = NULL;
+    m->result = QUIRE_SUCCESS;
+    acting = m;
+    m->awake = ALLOCATE(&m->f, .size = CHUNK);
+    m->sleeping = ALLOCATE(&m->f, .size = 2 * CHUNK, .name = "s");
+    CHECK_OK(quire_write(m->f.memory, m->sleeping, CHUNK, contents, sizeof contents));
+    CHECK_OK(quire_memory_sleep(m->f.memory, "s", QUIRE_SLEEP_KEEP, NULL, NULL));
+    CHECK_EQ(stats_of(&m->f).reserved_bytes, CHUNK);
+}
+
+static void finish_meanwhile(meanwhile *m)
+{
+    char contents[12];
+    CHECK(!m->act); /* it was called */
+    CHECK_OK(quire_memory_wake(m->f.memory, NULL, NULL));
+    CHECK_OK(quire_read(m->f.memory, m->sleeping, CHUNK, contents, sizeof contents));
+    CHECK(!strcmp(contents, "what it had"));
+    fixture_end(&m->f);
+}
+
+#define MEANWHILE(name)                                                                            \
+    UNIT_ON(sleep_meanwhile, name, meanwhile, m, begin_meanwhile(m), finish_meanwhile)
+
+static uint64_t free_bytes(const meanwhile *m)
+{
+    qi_shard *shard = m->f.memory->shards[0];
+    qi_lock_acquire(&shard->lock);
+    const uint64_t bytes = qi_backing_free(shard);
+    qi_lock_release(&shard->lock);
+    return bytes;
+}
+
+/* The chunks that wake are not free: none of them leaves. */
+static void change_chunks(meanwhile *m)
+{
+    CHECK_EQ(stats_of(&m->f).reserved_bytes, 3 * CHUNK);
+    CHECK_EQ(free_bytes(m), 0);
+    m->taken = ALLOCATE(&m->f, .size = 4 * CHUNK);
+    CHECK_EQ(stats_of(&m->f).reserved_bytes, 7 * CHUNK);
+    CHECK_OK(quire_free(m->f.memory, m->taken));
+    CHECK_EQ(free_bytes(m), 4 * CHUNK);
+    CHECK_OK(quire_memory_trim(m->f.memory, 0, NULL));
+    CHECK_EQ(stats_of(&m->f).reserved_bytes, 3 * CHUNK);
+    m->taken = ALLOCATE(&m->f, .size = 3 * CHUNK);
+}
+
+MEANWHILE(others_get_and_lose_chunks)
+{
+    m->act = change_chunks;
+    CHECK_OK(quire_memory_wake(m->f.memory, "s", NULL));
+    CHECK_EQ(stats_of(&m->f).reserved_bytes, 6 * CHUNK);
+}
+
+static void change_chunks_and_fail(meanwhile *m)
+{
+    change_chunks(m);
+    m->result = QUIRE_ERROR_DEVICE_LOST;
+}
+
+MEANWHILE(and_keep_them_if_the_wake_fails)
+{
+    m->act = change_chunks_and_fail;
+    CHECK_FAILS(quire_memory_wake(m->f.memory, "s", NULL), QUIRE_ERROR_DEVICE_LOST);
+    CHECK_EQ(stats_of(&m->f).reserved_bytes, 4 * CHUNK);
+    CHECK_EQ(free_bytes(m), 0);
+}
+
+/* Another thread would wait for the end of the wake. */
+static void sleep_and_wake(meanwhile *m)
+{
+    CHECK_FAILS(quire_memory_sleep(m->f.memory, "none", QUIRE_SLEEP_KEEP, NULL, NULL),
+                QUIRE_ERROR_BUSY);
+    CHECK_FAILS(quire_memory_wake(m->f.memory, "s", NULL), QUIRE_ERROR_BUSY);
+}
+
+MEANWHILE(the_backend_puts_nothing_to_sleep)
+{
+    m->act = sleep_and_wake;
+    CHECK_OK(quire_memory_wake(m->f.memory, "s", NULL));
 }
