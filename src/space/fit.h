@@ -179,6 +179,14 @@ struct qi_fit {
                                    uint32_t count, quire_placement *placements);
 
     /*
+     * The same outside a region: a bounded search. Returns NO_SPACE without a sentence. Null: the
+     * fit does not move ranges out of regions.
+     */
+    quire_result (*allocate_elsewhere)(quire_space *space, uint32_t region, uint64_t size,
+                                       uint64_t alignment, uint64_t user, uint32_t flags,
+                                       quire_placement *placement);
+
+    /*
      * A free in two steps, for batches. claim makes a range stale and removes it from the
      * statistics. Then either release_claimed makes it free, or unclaim makes it live again; ranges
      * are unclaimed in reverse order.

@@ -187,6 +187,15 @@ quire_result qi_space_free(quire_space *space, quire_range range);
 quire_result qi_space_allocate_batch(quire_space *space, uint64_t size, uint64_t alignment,
                                      uint32_t flags, quire_placement *placements, uint64_t count);
 
+/*
+ * Allocates a range outside a region, as allocate_range with QI_TRY: by a bounded search, and the
+ * space remembers no refusal. `flags` is 0 or QI_OPTIMAL. Requires a fit that has the function.
+ */
+QUIRE_MUST_USE quire_result qi_space_allocate_elsewhere(quire_space *space, uint32_t region,
+                                                        uint64_t size, uint64_t alignment,
+                                                        uint64_t user, uint32_t flags,
+                                                        quire_placement *placement);
+
 /* Frees `count` ranges, all or none. */
 quire_result qi_space_free_batch(quire_space *space, const quire_range *ranges, uint64_t count);
 

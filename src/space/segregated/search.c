@@ -184,27 +184,74 @@ static finding search_fully(qi_segregated *s, const request *r, uint32_t flags)
     return f;
 }
 
+static request request_of(const qi_segregated *s, uint64_t size, uint64_t alignment, uint32_t flags)
+{
+    return (request){
+        .size = (uint32_t)((size - 1) >> s->granule_shift) + 1,
+        .align_mask = (uint32_t)((alignment - 1) >> s->granule_shift),
+        .optimal = flags & QI_OPTIMAL && s->kind_mask,
+        .lowest = flags & QI_LOWEST,
+    };
+}
+
+/* Requires two spare numbers. */
+static void take(qi_segregated *s, const request *r, const finding *f, uint64_t user,
+                 quire_placement *placement)
+{
+    uint32_t live = qi_node_carve(s, f->node, s->nodes[f->node].back, f->start, r->size);
+    if (r->optimal)
+        s->nodes[live].owner |= QI_OPTIMAL_MARK;
+    qi_node_make_live(s, live, f->start, r->size, user, placement);
+}
+
 quire_result qi_segregated_allocate(quire_space *space, uint64_t size, uint64_t alignment,
                                     uint64_t user, uint32_t flags, quire_placement *placement)
 {
     qi_segregated *s = qi_segregated_of(space);
     if (size > space->region_bytes)
         return qi_space_no_room(space, size, alignment, flags);
-    request r = {
-        .size = (uint32_t)((size - 1) >> s->granule_shift) + 1,
-        .align_mask = (uint32_t)((alignment - 1) >> s->granule_shift),
-        .optimal = flags & QI_OPTIMAL && s->kind_mask,
-        .lowest = flags & QI_LOWEST,
-    };
+    const request r = request_of(s, size, alignment, flags);
     quire_result result = qi_segregated_reserve(s, 2);
     if (result)
         return result;
     finding f = search_fully(s, &r, flags);
     if (!f.node)
         return qi_space_no_room(space, size, alignment, flags);
-    uint32_t live = qi_node_carve(s, f.node, s->nodes[f.node].back, f.start, r.size);
-    if (r.optimal)
-        s->nodes[live].owner |= QI_OPTIMAL_MARK;
-    qi_node_make_live(s, live, f.start, r.size, user, placement);
+    take(s, &r, &f, user, placement);
     return QUIRE_SUCCESS;
+}
+
+/* ---- outside a region --------------------------------------------------------------------- */
+
+/* Free ranges of the region that one call finds; more end it. */
+enum { MAX_PASSED_OVER = 256 };
+
+/* Free ranges of the region are in no list from when the search finds them to the end of the call.
+   They are linked by `next`. */
+quire_result qi_segregated_allocate_elsewhere(quire_space *space, uint32_t region, uint64_t size,
+                                              uint64_t alignment, uint64_t user, uint32_t flags,
+                                              quire_placement *placement)
+{
+    qi_segregated *s = qi_segregated_of(space);
+    const request r = request_of(s, size, alignment, flags);
+    quire_result result = qi_segregated_reserve(s, 2);
+    if (result)
+        return result;
+    uint32_t passed_over = 0, left = MAX_PASSED_OVER;
+    finding f = search(s, &r, 0);
+    for (; f.node && qi_node_region(&s->nodes[f.node]) == region && left; left--) {
+        qi_node *node = &s->nodes[f.node];
+        qi_node_unlink(s, node, node->back);
+        node->next = passed_over;
+        passed_over = f.node;
+        f = search(s, &r, 0);
+    }
+    const bool found = f.node && qi_node_region(&s->nodes[f.node]) != region;
+    if (found)
+        take(s, &r, &f, user, placement);
+    for (uint32_t next; passed_over; passed_over = next) {
+        next = s->nodes[passed_over].next;
+        qi_node_link(s, passed_over);
+    }
+    return found ? QUIRE_SUCCESS : qi_space_no_room(space, size, alignment, QI_TRY);
 }

@@ -230,6 +230,7 @@ const qi_fit qi_segregated_fit = {
     .backing = &segregated_backing,
     .allocate = qi_segregated_allocate,
     .allocate_batch = qi_segregated_allocate_batch,
+    .allocate_elsewhere = qi_segregated_allocate_elsewhere,
     .claim = segregated_claim,
     .unclaim = segregated_unclaim,
     .prefetch = segregated_prefetch,
