@@ -155,6 +155,11 @@ static inline uint32_t qi_atomic_add_u32(qi_atomic_u32 *target, uint32_t value)
     return atomic_fetch_add_explicit(target, value, memory_order_relaxed);
 }
 
+static inline void qi_atomic_add_release_u32(qi_atomic_u32 *target, uint32_t value)
+{
+    atomic_fetch_add_explicit(target, value, memory_order_release);
+}
+
 static inline void *qi_atomic_load_acquire_pointer(void *const _Atomic *target)
 {
     return atomic_load_explicit(target, memory_order_acquire);

@@ -207,6 +207,26 @@ static void released_as_often(void)
     MODEL_CHECK(leave(QI_ACCEPT_LIVE, &slot));
 }
 
+/* Writes what uses read. */
+static void move(void)
+{
+    const uint32_t slot = qi_handle_slot(allocation.id);
+    if (!qi_slot_begin_move(&slots, slot))
+        return;
+    model_write(&contents, 1);
+    qi_slot_end_move(&slots, slot);
+}
+
+static void freed_or_in_use(void)
+{
+    MODEL_CHECK(freed + busy == 1 && (freed || used));
+}
+
+static void freed_after_moves(void)
+{
+    MODEL_CHECK(freed == 1);
+}
+
 static void one_released(void)
 {
     MODEL_CHECK(released == 1 && (without_hold || freed));
@@ -241,6 +261,11 @@ static const model_scenario stray = SCENARIO("a release without a hold beside a 
                             taken = SCENARIO("a hold beside a release and a free", begin_released,
                                              hold, release, free_it, released_as_often);
 
+static const model_scenario moves = SCENARIO("a move beside a use and a free", begin_live, move,
+                                             look, free_it, freed_or_in_use),
+                            two_moves = SCENARIO("two moves beside a free", begin_live, move, move,
+                                                 free_it, freed_after_moves);
+
 static void one_wins(void)
 {
     model_holds(&frees);
@@ -263,8 +288,17 @@ static void a_release_takes_a_hold(void)
     model_holds(&taken);
 }
 
+static void uses_and_frees_await_moves(void)
+{
+    model_holds(&moves);
+    model_holds(&two_moves);
+}
+
 static void broken_ones_are_found(void)
 {
+    model_finds(&moves, MODEL_TORN_EXCHANGE, "");
+    model_finds(&moves, MODEL_NO_RELEASE, "race");
+    model_finds(&moves, MODEL_NO_WAKE, "sleep");
     model_finds(&frees, MODEL_TORN_EXCHANGE, "race");
     model_finds(&decisions, MODEL_TORN_EXCHANGE, "committed + aborted == 1");
     model_finds(&uses, MODEL_TORN_EXCHANGE, "");
@@ -279,6 +313,7 @@ int main(void)
     model_case("one of several frees, and one of commit and abort, succeeds", one_wins);
     model_case("no free succeeds during a use", no_free_comes_between);
     model_case("a release ends a hold, and no use", a_release_takes_a_hold);
+    model_case("a use and a free wait for the end of a move", uses_and_frees_await_moves);
     model_case("the model finds broken state words", broken_ones_are_found);
     return plain_end();
 }

@@ -8,6 +8,8 @@
 #include <stdint.h>
 
 #include "src/base/result.h"
+#include "src/base/sleep.h"
+#include "src/base/thread.h"
 
 /* A shard takes so many new slots at a time: their state words fill whole cache lines. */
 enum { BLOCK = 1 << QI_TABLE_FIRST_BITS };
@@ -235,6 +237,49 @@ quire_result qi_slot_check(const qi_slots *slots, quire_allocation allocation, i
                  : qi_error_result();
 }
 
+/* ---- moves -------------------------------------------------------------------------------- */
+
+bool qi_slot_begin_move(const qi_slots *slots, uint32_t slot)
+{
+    qi_atomic_u64 *state = qi_slot_state(slots, slot);
+    const uint32_t generation = qi_slot_generation(qi_atomic_load_u64(state));
+    return qi_atomic_take_u64(state, qi_slot_word(generation, QI_PHASE_LIVE, 0),
+                              qi_slot_word(generation, 0, 0) | QI_WORD_MOVING);
+}
+
+/* Every qi_slots is part of a record that is not const. */
+static qi_atomic_u32 *ended_moves(const qi_slots *slots)
+{
+    return (qi_atomic_u32 *)(uintptr_t)&slots->moves;
+}
+
+void qi_slot_end_move(const qi_slots *slots, uint32_t slot)
+{
+    qi_atomic_u64 *state = qi_slot_state(slots, slot);
+    const uint32_t generation = qi_slot_generation(qi_atomic_load_u64(state));
+    qi_atomic_store_release_u64(state, qi_slot_word(generation, QI_PHASE_LIVE, 0));
+    qi_atomic_add_release_u32(ended_moves(slots), 1); /* after the word */
+    qi_sleep_wake_all(ended_moves(slots));
+}
+
+/* Sleeps while the slot of a word moves. Fails with BUSY inside a function of the backend, which
+   the mover may have called. */
+static quire_result await_move(const qi_slots *slots, qi_atomic_u64 *state, uint64_t *word)
+{
+    while (qi_word_is_moving(*word)) {
+        if (qi_transit_is_on())
+            return qi_fail(QUIRE_ERROR_BUSY, "the allocation moves, and a call from inside a "
+                                             "backend's function does not wait");
+        qi_lock_assert_none();
+        const uint32_t seen = qi_atomic_load_acquire_u32(ended_moves(slots));
+        *word = qi_atomic_load_acquire_u64(state);
+        if (qi_word_is_moving(*word))
+            qi_sleep_while(ended_moves(slots), seen);
+        *word = qi_atomic_load_acquire_u64(state);
+    }
+    return QUIRE_SUCCESS;
+}
+
 /* ---- uses --------------------------------------------------------------------------------- */
 
 quire_result qi_slot_begin_use(const qi_slots *slots, quire_allocation allocation, int accept,
@@ -245,7 +290,10 @@ quire_result qi_slot_begin_use(const qi_slots *slots, quire_allocation allocatio
         return qi_error_result();
     uint64_t word = qi_atomic_load_acquire_u64(state);
     do {
-        quire_result result = judge(slots, word, allocation, accept);
+        quire_result result =
+            qi_unlikely(qi_word_is_moving(word)) ? await_move(slots, state, &word) : QUIRE_SUCCESS;
+        if (!result)
+            result = judge(slots, word, allocation, accept);
         if (result)
             return result;
         if (qi_word_uses(word) == QI_WORD_COUNT_MASK)
@@ -299,7 +347,9 @@ quire_result qi_slot_claim_or_fail(const qi_slots *slots, quire_allocation alloc
     if (accept & QI_ACCEPT_LIVE)
         accept |= QI_ACCEPT_ASLEEP;
     do {
-        quire_result result = judge(slots, word, allocation, accept);
+        quire_result result = await_move(slots, state, &word);
+        if (!result)
+            result = judge(slots, word, allocation, accept);
         if (result)
             return result;
         if (qi_word_maps(word) || qi_word_uses(word))
@@ -474,6 +524,8 @@ void qi_slots_drop_uses(const qi_slots *slots)
             if (!(record->extras & QI_EXTRA_ASLEEP))
                 word = qi_slot_word(qi_slot_generation(word), QI_PHASE_LIVE, qi_word_uses(word));
         }
+        if (qi_word_is_moving(word))
+            word &= ~(QI_WORD_COUNT_MASK << QI_WORD_MAP_SHIFT); /* a vanished thread moves it */
         if (qi_table_has(&slots->holds, slot))
             holds = qi_atomic_load_u32(qi_slot_hold_count(slots, slot));
         if (qi_word_uses(word) != holds) /* after a fork a store makes the system copy the page */

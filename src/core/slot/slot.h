@@ -12,6 +12,7 @@
  *  +--------------+-----+--------------------------------------+
  *  |  generation  |phase| live: maps (18), uses (18)           |
  *  |              |     | asleep: no maps, uses (18)           |
+ *  |              |     | moving: a live word with all bits    |
  *  |              |     | free, private: linked slot (26)      |
  *  +--------------+-----+--------------------------------------+
  *
@@ -114,7 +115,8 @@ typedef struct qi_slot {
     uint32_t left_padding;  /* less than the largest alignment, which is at most 1 GiB */
     uint8_t shard;          /* of the page; a copy: a remote free does not touch the tally's line */
     uint8_t object;         /* a quire_object */
-    uint8_t usage;          /* of a buffer; of an image: 1 if its tiling is optimal */
+    uint8_t usage;          /* of a buffer; of an image: 1 if its tiling is optimal; of a raw
+                               range that is MOVABLE: log2 of its alignment */
     uint8_t extras; /* what the release does besides giving back slot and range: QI_EXTRA_... */
 #ifdef QUIRE_CHECKED
     qi_watch watch;
@@ -124,13 +126,14 @@ typedef struct qi_slot {
 /* What the record of a slot says about its release, in `extras`. Those from ADDRESS on are rare:
    range.c tests for them by one comparison, and for the last two. */
 enum {
-    QI_EXTRA_OBJECT = 1,   /* the slot has an object; a native one is destroyed */
-    QI_EXTRA_BORROWED = 2, /* the native object is the caller's and outlives the allocation */
-    QI_EXTRA_ADDRESS = 4,  /* the allocation is found by address (find/addresses.h) */
-    QI_EXTRA_MAPPED = 8,   /* the allocation is mapped while it lives (page/map.h) */
-    QI_EXTRA_LAZY = 16,    /* its range is a kept window (page/lazy.h) */
-    QI_EXTRA_ASLEEP = 32,  /* it has no memory until it wakes (copy/sleep.h) */
-    QI_EXTRA_CHANGING = 64 /* a call puts it to sleep or wakes it */
+    QI_EXTRA_OBJECT = 1,    /* the slot has an object; a native one is destroyed */
+    QI_EXTRA_BORROWED = 2,  /* the native object is the caller's and outlives the allocation */
+    QI_EXTRA_MOVABLE = 4,   /* compaction may move the allocation (compact/move.h) */
+    QI_EXTRA_ADDRESS = 8,   /* the allocation is found by address (find/addresses.h) */
+    QI_EXTRA_MAPPED = 16,   /* the allocation is mapped while it lives (page/map.h) */
+    QI_EXTRA_LAZY = 32,     /* its range is a kept window (page/lazy.h) */
+    QI_EXTRA_ASLEEP = 64,   /* it has no memory until it wakes (copy/sleep.h) */
+    QI_EXTRA_CHANGING = 128 /* a call puts it to sleep or wakes it */
 };
 
 /* All usages of buffers. */
@@ -145,11 +148,12 @@ typedef struct qi_slots {
     qi_table states; /* qi_atomic_u64 */
     qi_table records;
     uint32_t tag;
-    qi_lock lock;      /* protects the growth of the tables, and `top` */
-    qi_atomic_u32 top; /* slots from this number on belong to no queue yet */
-    qi_table holds;    /* qi_atomic_u32; a chunk exists once a slot in it was held */
-    bool is_shut;      /* the memory is being destroyed: no slot may be taken any more */
-    const char *owner; /* the name of the memory, for errors; "" before the memory sets it */
+    qi_lock lock;        /* protects the growth of the tables, and `top` */
+    qi_atomic_u32 top;   /* slots from this number on belong to no queue yet */
+    qi_table holds;      /* qi_atomic_u32; a chunk exists once a slot in it was held */
+    qi_atomic_u32 moves; /* that have ended; threads sleep on it until a slot moves no more */
+    bool is_shut;        /* the memory is being destroyed: no slot may be taken any more */
+    const char *owner;   /* the name of the memory, for errors; "" before the memory sets it */
 } qi_slots;
 
 /* The tag for a disabled device (fork.h). It exceeds QI_TAG_BITS, so that no handle has it. */
@@ -487,6 +491,14 @@ qi_slot_begun qi_slot_begin_wake(const qi_slots *slots, uint32_t slot);
 void qi_slot_end_sleep(const qi_slots *slots, uint32_t slot, qi_phase phase);
 
 /*
+ * A slot moves while its record changes, and its contents with it: qi_slot_begin_use and the claims
+ * of frees wait until that has ended, and hold no lock. Beginning returns false unless the slot is
+ * LIVE without maps and uses.
+ */
+bool qi_slot_begin_move(const qi_slots *slots, uint32_t slot);
+void qi_slot_end_move(const qi_slots *slots, uint32_t slot);
+
+/*
  * Changes LIVE or ASLEEP (for an abort RESERVED) to PRIVATE. The slot belongs to the caller, who
  * returns it. Fails as handles do, with WRONG_STATE, and with BUSY while the allocation is mapped
  * or in use. The inline function claims a slot without maps and uses; qi_slot_claim_or_fail does
@@ -541,6 +553,16 @@ static inline bool qi_word_is_asleep(uint64_t word)
     return (word & fields) == QI_WORD_ASLEEP;
 }
 
+/* A LIVE word with more holds than there can be: see QI_MAX_HOLDS. */
+#define QI_WORD_MOVING                                                                             \
+    ((uint64_t)QI_PHASE_LIVE << QI_PHASE_SHIFT | QI_WORD_COUNT_MASK << QI_WORD_MAP_SHIFT |         \
+     QI_WORD_COUNT_MASK)
+
+static inline bool qi_word_is_moving(uint64_t word)
+{
+    return (word & ((UINT64_C(1) << QI_GENERATION_SHIFT) - 1)) == QI_WORD_MOVING;
+}
+
 static inline qi_phase qi_word_phase(uint64_t word)
 {
     return qi_word_is_asleep(word) ? QI_PHASE_ASLEEP : (qi_phase)(word >> QI_PHASE_SHIFT & 3);
@@ -548,7 +570,9 @@ static inline qi_phase qi_word_phase(uint64_t word)
 
 static inline uint64_t qi_word_maps(uint64_t word)
 {
-    return qi_word_is_asleep(word) ? 0 : word >> QI_WORD_MAP_SHIFT & QI_WORD_COUNT_MASK;
+    return qi_word_is_asleep(word) || qi_word_is_moving(word)
+               ? 0
+               : word >> QI_WORD_MAP_SHIFT & QI_WORD_COUNT_MASK;
 }
 
 /* The in-use count, holds included. */

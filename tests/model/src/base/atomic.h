@@ -138,6 +138,11 @@ static inline uint32_t qi_atomic_add_u32(qi_atomic_u32 *target, uint32_t value)
     return (uint32_t)model_add(target, sizeof *target, value, MODEL_RELAXED);
 }
 
+static inline void qi_atomic_add_release_u32(qi_atomic_u32 *target, uint32_t value)
+{
+    model_add(target, sizeof *target, value, MODEL_RELEASE);
+}
+
 static inline void *qi_atomic_load_acquire_pointer(void *const _Atomic *target)
 {
     return atomic_load_explicit(target, memory_order_acquire);

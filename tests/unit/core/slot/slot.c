@@ -4,6 +4,10 @@
  * generations, uses and maps with their limits, the inbox, and forged handles. tests/model/slot.c
  * and tests/model/inbox.c have the races.
  */
+#include <pthread.h>
+#include <time.h>
+
+#include "src/base/thread.h"
 #include "src/core/slot/inbox.h"
 #include "src/core/slot/slot.h"
 #include "tests/support/random.h"
@@ -223,6 +227,88 @@ CASE(uses_and_maps_stop_at_their_limits_and_change_nothing_else)
     write_word(b, 0, 1, QI_PHASE_LIVE, 0);
     give(b, handle);
 }
+
+/* ---- moves -------------------------------------------------------------------------------- */
+
+CASE(only_a_live_slot_without_maps_and_uses_moves)
+{
+    const quire_allocation handle = take_live(b);
+    uint32_t slot = 0, reserved = take(b);
+    CHECK(!qi_slot_begin_move(&b->slots, reserved));
+    CHECK_OK(qi_slot_begin_use(&b->slots, handle, ANY, &slot));
+    CHECK(!qi_slot_begin_move(&b->slots, slot));
+    CHECK_OK(qi_slot_add_map(&b->slots, slot));
+    qi_slot_end_use(&b->slots, slot);
+    CHECK(!qi_slot_begin_move(&b->slots, slot));
+    CHECK_OK(qi_slot_remove_map(&b->slots, slot));
+    CHECK(qi_slot_begin_move(&b->slots, slot));
+    CHECK(!qi_slot_begin_move(&b->slots, slot));
+    CHECK_EQ(qi_slot_phase(&b->slots, slot), QI_PHASE_LIVE);
+    CHECK_EQ(qi_slot_map_count(&b->slots, slot), 0);
+    CHECK_EQ(qi_slot_public_handle(&b->slots, slot).id, handle.id);
+    CHECK(qi_slot_is_live(&b->slots, handle.id));
+    qi_slot_end_move(&b->slots, slot);
+    give(b, handle);
+    CHECK(!qi_slot_begin_move(&b->slots, slot));
+}
+
+/* The mover may be the caller of the backend. */
+CASE(inside_the_backend_nobody_waits_for_a_move)
+{
+    const quire_allocation handle = take_live(b);
+    uint32_t slot = 0;
+    CHECK(qi_slot_begin_move(&b->slots, qi_handle_slot(handle.id)));
+    qi_transit_begin();
+    CHECK_FAILS(qi_slot_begin_use(&b->slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
+    CHECK_FAILS(qi_slot_claim(&b->slots, handle, QI_ACCEPT_LIVE, &slot), QUIRE_ERROR_BUSY);
+    qi_transit_end();
+    qi_slot_end_move(&b->slots, qi_handle_slot(handle.id));
+    give(b, handle);
+}
+
+typedef struct waiting {
+    bench *b;
+    quire_allocation handle;
+    qi_atomic_u32 used;
+} waiting;
+
+static void *use(void *user)
+{
+    waiting *w = user;
+    uint32_t slot = 0;
+    CHECK_OK(qi_slot_begin_use(&w->b->slots, w->handle, ANY, &slot));
+    qi_atomic_store_release_u32(&w->used, 1);
+    qi_slot_end_use(&w->b->slots, slot);
+    return NULL;
+}
+
+CASE(a_use_waits_until_the_move_has_ended)
+{
+    waiting w = {.b = b, .handle = take_live(b)};
+    pthread_t thread;
+    CHECK(qi_slot_begin_move(&b->slots, qi_handle_slot(w.handle.id)));
+    CHECK_EQ(pthread_create(&thread, NULL, use, &w), 0);
+    nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    CHECK_EQ(qi_atomic_load_u32(&w.used), 0);
+    qi_slot_end_move(&b->slots, qi_handle_slot(w.handle.id));
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_EQ(qi_atomic_load_u32(&w.used), 1);
+    give(b, w.handle);
+}
+
+CASE(the_child_of_a_fork_ends_the_moves_of_vanished_threads)
+{
+    const quire_allocation handle = take_live(b);
+    const uint32_t slot = qi_handle_slot(handle.id);
+    CHECK(qi_slot_begin_move(&b->slots, slot));
+    qi_slots_drop_uses(&b->slots);
+    CHECK_EQ(qi_slot_map_count(&b->slots, slot), 0);
+    CHECK(qi_slot_begin_move(&b->slots, slot));
+    qi_slot_end_move(&b->slots, slot);
+    give(b, handle);
+}
+
+/* ---- the end ------------------------------------------------------------------------------ */
 
 CASE(a_destroyed_memory_frees_mapped_reserved_and_used_slots)
 {
