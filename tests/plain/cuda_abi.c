@@ -58,6 +58,7 @@
     X(qi_cu_pool, CUmemoryPool)                                                                    \
     X(qi_cu_external, CUexternalMemory)                                                            \
     X(qi_cu_graph, CUgraph)                                                                        \
+    X(qi_cu_exec, CUgraphExec)                                                                     \
     X(qi_cu_host_function, CUhostFn)
 
 static unsigned compared, newer;
@@ -398,6 +399,7 @@ static void numbers_are_the_same(void)
 #define qi_cu_pool CUmemoryPool
 #define qi_cu_external CUexternalMemory
 #define qi_cu_graph CUgraph
+#define qi_cu_exec CUgraphExec
 #define qi_cu_capture_status CUstreamCaptureStatus
 #define qi_cu_capture_mode CUstreamCaptureMode
 #define qi_cu_host_function CUhostFn

@@ -4,6 +4,8 @@
  */
 #include "tests/support/cuda/capture.h"
 
+#include "tests/support/cuda/graph.h"
+
 static const qi_cu_capture_mode GLOBAL = QI_CU_STREAM_CAPTURE_MODE_GLOBAL,
                                 RELAXED = QI_CU_STREAM_CAPTURE_MODE_RELAXED;
 
@@ -162,7 +164,8 @@ qi_cu_result fc_capture_check(fc_call call, const fc_context *context, qi_cu_str
     const fc_stream *stream = capturing(call, context, handle);
     if (!stream)
         return 0;
-    fc_say("fc-capture", call, "the stream captures a graph, which the call becomes part of");
+    if (!(fc.options.flags & FC_GRAPHS))
+        fc_say("fc-capture", call, "the stream captures a graph, which the call becomes part of");
     *is_captured = true;
     return stream->is_broken ? QI_CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : 0;
 }
@@ -222,7 +225,7 @@ qi_cu_result fc_StreamEndCapture(qi_cu_stream handle, qi_cu_graph *graph)
                  STREAM_CAPTURE_WRONG_THREAD);
     if (!result) {
         stream->is_capturing = false;
-        *graph = NULL;
+        *graph = fc_graph_take(stream);
         result = stream->is_broken ? QI_CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : 0;
     }
     return fc_leave(result);

@@ -2,8 +2,8 @@
 /*
  * capture.h - streams of the fake CUDA driver that capture a graph, as far as code that captures
  * nothing itself can notice: which calls are refused, and which of them invalidate the capture.
- * There are no graphs: work that is submitted to such a stream is a message and never runs, and a
- * capture ends with NULL.
+ * Work that is submitted to such a stream is a message and never runs, and a capture ends with
+ * NULL; with FC_GRAPHS it ends with a graph of the work (graph.h).
  *
  * The rules, and where they are from:
  *

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tests/support/cuda/array.h"
+#include "tests/support/cuda/capture.h"
 #include "tests/support/cuda/span.h"
 
 /* Source or target of a copy. */
@@ -243,10 +244,12 @@ qi_cu_result fc_copy(fc_context *context, fc_call call, const qi_cu_memcpy3d *co
              work.copy.srcMemoryType == QI_CU_MEMORYTYPE_HOST;
     /* a copy to pageable memory is complete when the call returns */
     waits |= work.copy.dstMemoryType == QI_CU_MEMORYTYPE_HOST && is_pageable(work.copy.dstHost);
-    if (!waits)
+    /* a node of a graph reads the memory of the host in each launch */
+    const bool is_captured = fc_is_capturing(call, context, stream);
+    if (!waits && !is_captured)
         stage(&work);
     qi_cu_result result = fc_queue(context, stream, &work);
-    return result || !waits ? result : fc_finish_stream(context, stream);
+    return result || !waits || is_captured ? result : fc_finish_stream(context, stream);
 }
 
 qi_cu_memcpy3d fc_row(qi_cu_memory_type to_type, void *to_host, qi_cu_ptr to,

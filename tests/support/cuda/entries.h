@@ -171,6 +171,8 @@ enum {
     X(ThreadExchangeStreamCaptureMode, FC_DRIVER_CODES | FC_VALUE_CODE)                            \
     X(StreamBeginCapture_v2, FC_DRIVER_CODES | FC_VALUE_CODE)                                      \
     X(StreamEndCapture, FC_VALUE_CODES | FC_THREAD_CODE)                                           \
+    X(GraphInstantiateWithFlags, FC_DRIVER_CODES | FC_VALUE_CODE)                                  \
+    X(GraphLaunch, FC_DRIVER_CODES | FC_VALUE_CODE)                                                \
     X(LaunchHostFunc, FC_STREAM_CODES | FC_SUPPORTED_CODE)                                         \
     X(EventCreate, FC_TAKE_CODES)                                                                  \
     X(EventRecord, FC_QUEUE_CODES)                                                                 \
@@ -219,6 +221,8 @@ enum {
     X(MulticastUnbind, FC_VIRTUAL_CODES | FC_DEVICE_CODE)                                          \
     X(StreamDestroy_v2, FC_QUEUE_CODES)                                                            \
     X(EventDestroy_v2, FC_STREAM_CODES)                                                            \
+    X(GraphDestroy, FC_DRIVER_CODES | FC_VALUE_CODE)                                               \
+    X(GraphExecDestroy, FC_DRIVER_CODES | FC_VALUE_CODE)                                           \
     X(MemFreeAsync, FC_INIT_CODE | FC_CONTEXT_CODE | FC_VALUE_CODE | FC_SUPPORTED_CODE)            \
     X(ArrayDestroy, FC_STREAM_CODES | FC_DESTROYED_CODE)                                           \
     X(MipmappedArrayDestroy, FC_STREAM_CODES | FC_DESTROYED_CODE)                                  \

@@ -13,10 +13,11 @@
  * any time use fc_reset's results: messages, counters, live objects. fc_reset itself must not run
  * at the same time as a CUDA call.
  *
- * It has the functions that memory needs, and two kernels (kernel.h). It lacks graphs and textures.
- * Captures of streams exist so that tests find disturbed ones (capture.h has the rules); they end
- * without a graph. Green contexts exist for their streams. Multicast objects can be bound, mapped
- * and shared with other processes, and nothing is written through them.
+ * It has the functions that memory needs, and two kernels (kernel.h). It lacks textures. Captures
+ * of streams exist so that tests find disturbed ones (capture.h has the rules); they end with a
+ * graph if the test asks for it (graph.h). Green contexts exist for their streams. Multicast
+ * objects can be bound, mapped and shared with other processes, and nothing is written through
+ * them.
  */
 #ifndef QUIRE_TESTS_SUPPORT_CUDA_FAKE_CUDA_H
 #define QUIRE_TESTS_SUPPORT_CUDA_FAKE_CUDA_H
@@ -56,6 +57,9 @@
  * CRASHES_AT_NODE: cuMemCreate of memory of a host node ends the process, as drivers from r560 on
  * do on some machines (NVIDIA/nccl #2106).
  *
+ * GRAPHS: no deviation; work in a stream that captures is a node of a graph that can be launched.
+ * Without it, such work is a message, because quire must not submit any.
+ *
  * PRINT: messages are also printed to stderr.
  */
 #define FC_LATE UINT32_C(0x01)
@@ -68,6 +72,7 @@
 #define FC_ACCESS_ONE UINT32_C(0x400)
 #define FC_KEEPS_MEMORY UINT32_C(0x800)
 #define FC_NEEDS_IDLE UINT32_C(0x1000)
+#define FC_GRAPHS UINT32_C(0x2000)
 
 typedef struct fc_options {
     const fc_model *models[FC_MAX_DEVICES]; /* the devices, copied; empty means one "h200" */
@@ -110,6 +115,8 @@ void fc_forget(void);
     X(CONTEXT, "context")                                                                          \
     X(STREAM, "stream")                                                                            \
     X(EVENT, "event")                                                                              \
+    X(GRAPH, "graph")                                                                              \
+    X(EXEC, "executable graph")                                                                    \
     X(MEMORY, "physical memory")                                                                   \
     X(REFERENCE, "handle of physical memory")                                                      \
     X(RESERVATION, "reservation")                                                                  \

@@ -6,6 +6,7 @@
 
 #include "tests/support/cuda/array.h"
 #include "tests/support/cuda/external.h"
+#include "tests/support/cuda/graph.h"
 #include "tests/support/cuda/pool.h"
 #include "tests/support/cuda/virtual.h"
 
@@ -28,7 +29,12 @@ static bool end(fc_object *object)
         return true;
     case FC_STREAM:
         fc.live[FC_STREAM] += ((const fc_stream *)object)->owner != 0; /* likewise */
+        fc_graph_drop(&((fc_stream *)object)->nodes);
         fc_object_end(object);
+        return true;
+    case FC_GRAPH:
+    case FC_EXEC:
+        fc_graph_end((fc_graph *)object);
         return true;
     default:
         fc_object_end(object);
@@ -66,8 +72,8 @@ static uint32_t end_all(fc_kind kind, uint64_t context)
 
 void fc_leaked(void)
 {
-    static const fc_kind KINDS[] = {FC_ARRAY, FC_MIPMAP, FC_EXTERNAL, FC_STREAM,
-                                    FC_EVENT, FC_POOL,   FC_CONTEXT};
+    static const fc_kind KINDS[] = {FC_ARRAY, FC_MIPMAP, FC_EXTERNAL, FC_STREAM, FC_EVENT,
+                                    FC_GRAPH, FC_EXEC,   FC_POOL,     FC_CONTEXT};
     fc_work_end();
     while (fc.span_count)
         fc_span_end(fc.spans[fc.span_count - 1]);

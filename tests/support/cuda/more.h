@@ -9,6 +9,7 @@
 #include "backends/cuda/abi.h"
 
 typedef struct qi_cu_graph_object *qi_cu_graph;
+typedef struct qi_cu_exec_object *qi_cu_exec;           /* an executable graph */
 typedef struct qi_cu_resources_object *qi_cu_resources; /* of a device, for a green context */
 
 #define FAKE_CUDA_FUNCTIONS_10_1(X)                                                                \
@@ -18,9 +19,14 @@ typedef struct qi_cu_resources_object *qi_cu_resources; /* of a device, for a gr
     X(CtxSetCurrent, , 4000, OPTIONAL, (qi_cu_context context))                                    \
     X(DeviceSetMemPool, , 11020, OPTIONAL, (qi_cu_device device, qi_cu_pool pool))                 \
     X(StreamBeginCapture, _v2, 10010, OPTIONAL, (qi_cu_stream stream, qi_cu_capture_mode mode))    \
-    X(StreamEndCapture, , 10000, OPTIONAL, (qi_cu_stream stream, qi_cu_graph * graph))
+    X(StreamEndCapture, , 10000, OPTIONAL, (qi_cu_stream stream, qi_cu_graph * graph))             \
+    X(GraphDestroy, , 10000, OPTIONAL, (qi_cu_graph graph))                                        \
+    X(GraphExecDestroy, , 10000, OPTIONAL, (qi_cu_exec exec))                                      \
+    X(GraphLaunch, , 10000, OPTIONAL, (qi_cu_exec exec, qi_cu_stream stream))
 
 #define FAKE_CUDA_FUNCTIONS_12_5(X)                                                                \
+    X(GraphInstantiateWithFlags, , 11040, OPTIONAL,                                                \
+      (qi_cu_exec * exec, qi_cu_graph graph, unsigned long long flags))                            \
     X(GreenCtxCreate, , 12040, OPTIONAL,                                                           \
       (qi_cu_green * green, qi_cu_resources resources, qi_cu_device device, unsigned int flags))   \
     X(GreenCtxDestroy, , 12040, OPTIONAL, (qi_cu_green green))                                     \

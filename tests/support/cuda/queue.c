@@ -9,6 +9,7 @@
 
 #include "tests/support/cuda/capture.h"
 #include "tests/support/cuda/copy.h"
+#include "tests/support/cuda/graph.h"
 #include "tests/support/cuda/pool.h"
 
 static uint64_t later(uint64_t a, uint64_t b)
@@ -100,14 +101,18 @@ qi_cu_result fc_queue(fc_context *context, qi_cu_stream stream, const fc_work *w
                                : QI_CUDA_ERROR_INVALID_HANDLE;
     if (refused || is_captured) {
         free(work->staged);
+        if (!refused)
+            fc_graph_add(context, fc_stream_find(work->call, context, stream), work);
         return refused;
     }
     fc_work *made = malloc(sizeof *made);
     if (!made)
         abort();
     *made = *work;
-    made->context = context->object.handle;
-    made->device = context->device;
+    if (!made->context) {
+        made->context = context->object.handle;
+        made->device = context->device;
+    }
     made->sequence = fc.work_sequence++;
     uint64_t start = fc_start_of(work->call, context, stream);
     fc_pool_check(work, start);

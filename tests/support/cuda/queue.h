@@ -19,7 +19,8 @@ typedef struct fc_stream {
     uint64_t owner;               /* the thread whose default stream it is; 0: it was created */
     bool is_capturing, is_broken; /* whether it captures, and whether the capture is invalid */
     qi_cu_capture_mode mode;
-    uint64_t thread; /* the thread that began the capture */
+    uint64_t thread;       /* the thread that began the capture */
+    struct fc_work *nodes; /* of the graph that it captures */
 } fc_stream;
 
 typedef struct fc_event {
@@ -54,7 +55,7 @@ typedef struct fc_work {
 } fc_work;
 
 /* Queues a copy of the work for a stream of a context. INVALID_HANDLE if the stream is not one of
-   its streams. */
+   its streams. Work of a graph keeps the context that it was captured in. */
 qi_cu_result fc_queue(fc_context *context, qi_cu_stream stream, const fc_work *work);
 
 /* Runs all work whose time has come. */

@@ -3,6 +3,7 @@
  * stream.c - streams and events of the fake CUDA driver.
  */
 #include "tests/support/cuda/capture.h"
+#include "tests/support/cuda/graph.h"
 #include "tests/support/cuda/pool.h"
 
 #define MAX_EVENT_FLAGS 7u
@@ -37,6 +38,7 @@ qi_cu_result fc_StreamDestroy_v2(qi_cu_stream handle)
         fc_context *context = fc_object_peek(FC_CONTEXT, stream->context);
         if (context && context->orphaned < stream->end)
             context->orphaned = stream->end;
+        fc_graph_drop(&stream->nodes);
         fc_object_end(&stream->object);
     }
     return fc_leave(result);

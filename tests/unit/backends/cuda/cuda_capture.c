@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cuda_capture.c - the CUDA backend while streams capture graphs, on the fake driver: a graph
- * survives what quire does, in every capture mode, from the thread that captures and from another.
+ * survives what quire does, in every capture mode, from the thread that captures and from another,
+ * and runs again after the memory that it uses has slept.
  */
 #include <pthread.h>
+#include <string.h>
 
+#include "quire/backend_core.h"
 #include "quire/cuda_array.h"
+#include "quire/elastic.h"
 #include "tests/support/cuda_bench.h"
 #include "tests/support/cuda_growing.h"
 #include "tests/support/stream_steps.h"
 #include "tests/support/unit.h"
 
+#define BUSY QUIRE_ERROR_BUSY
 #define INVALID QUIRE_ERROR_INVALID_ARGUMENT
 #define NOT_PERMITTED QUIRE_ERROR_NOT_PERMITTED
 #define PER_THREAD ((qi_cu_stream)(uintptr_t)QI_CU_STREAM_PER_THREAD)
@@ -50,10 +55,14 @@ static void begin_capture(qi_cu_stream stream, qi_cu_capture_mode mode)
     CHECK_EQ(CUDA_BENCH_CALL(&b, StreamBeginCapture, 10010)(stream, mode), 0);
 }
 
+/* Returns whether there is a graph, which the driver makes with FC_GRAPHS alone. */
 static bool end_capture(qi_cu_stream stream)
 {
     qi_cu_graph graph;
-    return !CUDA_BENCH_CALL(&b, StreamEndCapture, 10000)(stream, &graph);
+    bool is_valid = !CUDA_BENCH_CALL(&b, StreamEndCapture, 10000)(stream, &graph);
+    if (is_valid && graph)
+        CHECK_EQ(CUDA_BENCH_CALL(&b, GraphDestroy, 10000)(graph), 0);
+    return is_valid;
 }
 
 static quire_stream *make(void)
@@ -415,6 +424,273 @@ GROWING_UNIT(cuda_capture, a_page_that_cannot_shrink_now_keeps_its_memory)
     growing_check_handles(g, 2 * MIB, 1);
     cuda_bench_end_stream(stream);
     cuda_bench_leave();
+}
+
+/* ---- memory that sleeps ---------------------------------------------------------------------- */
+
+/* A graph fills `filled`, whose chunks lie between those of `source` and of `result`, copies
+   `source` to the second chunk of `result`, and copies the end of `filled` behind it. */
+typedef struct replayed {
+    quire_memory *memory;
+    quire_allocation source, filled, result; /* the last one is lazy */
+    uint64_t addresses[3];
+    qi_cu_exec exec;
+} replayed;
+
+#define SOURCE_SIZE (2 * MIB)
+#define FILLED_SIZE (3 * MIB)
+
+static uint64_t address_of(const replayed *g, quire_allocation allocation)
+{
+    quire_allocation_info info;
+    CHECK_OK(quire_allocation_get_info(g->memory, allocation, &info));
+    return info.address;
+}
+
+static void capture_graph(replayed *g)
+{
+    qi_cu_graph graph;
+    const uint64_t *at = g->addresses;
+    begin_capture(unknown, QI_CU_STREAM_CAPTURE_MODE_GLOBAL);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, MemsetD8Async, 3020)(at[1], 0x5a, FILLED_SIZE, unknown), 0);
+    CHECK_EQ(
+        CUDA_BENCH_CALL(&b, MemcpyDtoDAsync, 3020)(at[2] + 2 * MIB, at[0], SOURCE_SIZE, unknown),
+        0);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, MemcpyDtoDAsync, 3020)(at[2] + 4 * MIB, at[1] + FILLED_SIZE - MIB,
+                                                        MIB, unknown),
+             0);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamEndCapture, 10000)(unknown, &graph), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, GraphInstantiateWithFlags, 11040)(&g->exec, graph, 0), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, GraphDestroy, 10000)(graph), 0);
+    CHECK_EQ(b.fc->pending(), 0);
+}
+
+static replayed begin_replayed(const quire_cuda_settings *settings)
+{
+    begin_with(cuda_bench_options(NULL, FC_GRAPHS), settings);
+    replayed g = {.memory =
+                      cuda_bench_memory(&b, QUIRE_CUDA_DEVICE,
+                                        &(quire_memory_options){.elastic = true,
+                                                                .address_space = 64 * MIB,
+                                                                .pages = {.page_size = 2 * MIB}})};
+    const quire_allocation_options lazy = {.size = 8 * MIB, .lazy = true, .name = "graph/result"};
+    CHECK_OK(quire_allocate(
+        g.memory, &(quire_allocation_options){.size = SOURCE_SIZE, .name = "graph/source"},
+        &g.source));
+    CHECK_OK(quire_allocate(
+        g.memory, &(quire_allocation_options){.size = FILLED_SIZE, .name = "graph/filled"},
+        &g.filled));
+    CHECK_OK(quire_allocate(g.memory, &lazy, &g.result));
+    CHECK_OK(quire_back_range(g.memory, &(quire_view){g.result, 2 * MIB, 4 * MIB}, 1));
+    g.addresses[0] = address_of(&g, g.source);
+    g.addresses[1] = address_of(&g, g.filled);
+    g.addresses[2] = address_of(&g, g.result);
+    capture_graph(&g);
+    return g;
+}
+
+static void end_replayed(replayed *g)
+{
+    CHECK_EQ(CUDA_BENCH_CALL(&b, GraphExecDestroy, 10000)(g->exec), 0);
+    CHECK_OK(quire_free(g->memory, g->source));
+    CHECK_OK(quire_free(g->memory, g->filled));
+    CHECK_OK(quire_free(g->memory, g->result));
+    end();
+}
+
+static void expect_bytes(const replayed *g, quire_allocation allocation, uint64_t offset,
+                         uint64_t size, unsigned char value)
+{
+    static unsigned char found[4 * MIB];
+    CHECK_OK(quire_read(g->memory, allocation, offset, found, size));
+    for (uint64_t i = 0; i < size; i++)
+        if (found[i] != value)
+            check_failed(__FILE__, __LINE__, "byte %" PRIu64 " is %u, not %u", offset + i, found[i],
+                         value);
+}
+
+static void write_bytes(const replayed *g, quire_allocation allocation, uint64_t offset,
+                        uint64_t size, unsigned char value)
+{
+    static unsigned char written[4 * MIB];
+    memset(written, value, size);
+    CHECK_OK(quire_write(g->memory, allocation, offset, written, size));
+}
+
+static void launch(const replayed *g, qi_cu_stream stream)
+{
+    CHECK_EQ(CUDA_BENCH_CALL(&b, GraphLaunch, 10000)(g->exec, stream), 0);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, StreamSynchronize, 2000)(stream), 0);
+}
+
+/* Overwrites what the graph writes, and launches it: all of its bytes are there. */
+static void expect_replay(const replayed *g, qi_cu_stream stream, unsigned char value)
+{
+    write_bytes(g, g->source, 0, SOURCE_SIZE, value);
+    write_bytes(g, g->filled, 0, FILLED_SIZE, 1);
+    write_bytes(g, g->result, 2 * MIB, 4 * MIB, 2);
+    launch(g, stream);
+    expect_bytes(g, g->source, 0, SOURCE_SIZE, value);
+    expect_bytes(g, g->filled, 0, FILLED_SIZE, 0x5a);
+    expect_bytes(g, g->result, 2 * MIB, 2 * MIB, value);
+    expect_bytes(g, g->result, 4 * MIB, MIB, 0x5a);
+    expect_bytes(g, g->result, 5 * MIB, MIB, 2);
+}
+
+static void expect_addresses(const replayed *g)
+{
+    CHECK_EQ(address_of(g, g->source), g->addresses[0]);
+    CHECK_EQ(address_of(g, g->filled), g->addresses[1]);
+    CHECK_EQ(address_of(g, g->result), g->addresses[2]);
+}
+
+static uint64_t put_to_sleep(const replayed *g, quire_sleep_mode mode)
+{
+    uint64_t slept = 0;
+    CHECK_OK(quire_memory_trim(g->memory, 0, NULL));
+    CHECK_OK(quire_memory_sleep(g->memory, "graph/", mode, NULL, &slept));
+    return slept;
+}
+
+/* Another memory has the bytes meanwhile, and keeps them: the graph does not write there. */
+UNIT(cuda_capture, a_graph_runs_again_after_what_it_uses_has_slept)
+{
+    replayed g = begin_replayed(NULL);
+    expect_replay(&g, unknown, 10);
+    const uint64_t bytes_awake = b.fc->usage_of(0).bytes;
+    for (unsigned char round = 0; round < 3; round++) {
+        uint64_t woken = 0;
+        CHECK_EQ(put_to_sleep(&g, QUIRE_SLEEP_KEEP), 10 * MIB);
+        CHECK_EQ(b.fc->usage_of(0).bytes, bytes_awake - 10 * MIB);
+        replayed other = {.memory = cuda_bench_memory(&b, QUIRE_CUDA_DEVICE, NULL)};
+        other.source = allocate(other.memory, 4 * MIB);
+        write_bytes(&other, other.source, 0, 4 * MIB, 99);
+        CHECK_OK(quire_memory_wake(g.memory, "graph/", &woken));
+        CHECK_EQ(woken, 10 * MIB);
+        expect_addresses(&g);
+        expect_bytes(&g, g.source, 0, SOURCE_SIZE, 10 + round);
+        expect_bytes(&g, g.filled, 0, FILLED_SIZE, 0x5a);
+        expect_bytes(&g, g.result, 2 * MIB, 2 * MIB, 10 + round);
+        expect_replay(&g, round % 2 ? unknown : blocking, 11 + round);
+        expect_bytes(&other, other.source, 0, 4 * MIB, 99);
+        CHECK_OK(quire_free(other.memory, other.source));
+        trim(other.memory);
+    }
+    CHECK_EQ(put_to_sleep(&g, QUIRE_SLEEP_DISCARD), 10 * MIB);
+    CHECK_OK(quire_memory_wake(g.memory, NULL, NULL));
+    expect_addresses(&g);
+    expect_replay(&g, unknown, 20);
+    end_replayed(&g);
+}
+
+/* A sleep with a point waits for a launch before it, and keeps what that wrote. */
+UNIT(cuda_capture, a_sleep_keeps_what_a_launch_before_its_point_writes)
+{
+    replayed g = begin_replayed(NULL);
+    quire_stream *stream = NULL;
+    CHECK_OK(quire_cuda_stream_wrap(b.device, unknown, NULL, &stream));
+    expect_replay(&g, unknown, 30);
+    write_bytes(&g, g.source, 0, SOURCE_SIZE, 31);
+    CHECK_EQ(CUDA_BENCH_CALL(&b, GraphLaunch, 10000)(g.exec, unknown), 0);
+    CHECK(b.fc->pending() > 0);
+    const quire_point after = mark(stream);
+    CHECK_OK(quire_memory_sleep(g.memory, NULL, QUIRE_SLEEP_KEEP, &after, NULL));
+    CHECK_EQ(b.fc->pending(), 0);
+    CHECK_OK(quire_memory_wake(g.memory, NULL, NULL));
+    expect_bytes(&g, g.result, 2 * MIB, 2 * MIB, 31);
+    CHECK_OK(quire_stream_destroy(&stream));
+    end_replayed(&g);
+}
+
+/* A use by a capture stream keeps a range from others; it keeps nothing awake, and it lasts. */
+UNIT(cuda_capture, a_use_by_a_capture_stream_outlasts_a_sleep_and_a_hold_refuses_it)
+{
+    uint64_t slept = 1;
+    replayed g = begin_replayed(NULL);
+    quire_stream *graph = NULL;
+    CHECK_OK(quire_stream_create(b.device, &(quire_stream_options){.capture = true}, &graph));
+    CHECK_OK(quire_record_use(g.memory, g.source, graph));
+    CHECK_OK(quire_allocation_hold(g.memory, g.filled));
+    CHECK_FAILS(quire_memory_sleep(g.memory, "graph/", QUIRE_SLEEP_KEEP, NULL, &slept), BUSY);
+    CHECK_EQ(slept, 0);
+    expect_replay(&g, unknown, 40);
+    CHECK_OK(quire_allocation_release(g.memory, g.filled));
+    CHECK_EQ(put_to_sleep(&g, QUIRE_SLEEP_KEEP), 10 * MIB);
+    CHECK_OK(quire_memory_wake(g.memory, "graph/", NULL));
+    expect_replay(&g, unknown, 41);
+    CHECK_OK(quire_free(g.memory, g.source)); /* its range stays the graph's */
+    const quire_allocation next = allocate(g.memory, SOURCE_SIZE);
+    CHECK(address_of(&g, next) != g.addresses[0]);
+    write_bytes(&g, next, 0, SOURCE_SIZE, 1);
+    launch(&g, unknown);
+    expect_bytes(&g, next, 0, SOURCE_SIZE, 1);
+    expect_bytes(&g, g.result, 2 * MIB, 2 * MIB, 41);
+    CHECK_OK(quire_stream_destroy(&graph));
+    CHECK_OK(quire_collect(g.memory, NULL));
+    g.source = allocate(g.memory, SOURCE_SIZE);
+    CHECK_EQ(address_of(&g, g.source), g.addresses[0]);
+    CHECK_OK(quire_free(g.memory, next));
+    end_replayed(&g);
+}
+
+static const replayed *sleeper;
+
+static void sleep_and_wake(void)
+{
+    CHECK_EQ(put_to_sleep(sleeper, QUIRE_SLEEP_KEEP), 10 * MIB);
+    CHECK_OK(quire_memory_wake(sleeper->memory, NULL, NULL));
+    expect_addresses(sleeper);
+}
+
+/* The contents are copied outside streams, which a stream that waits for the default stream
+   forbids. */
+static void sleep_is_refused(void)
+{
+    uint64_t slept = 1;
+    CHECK_FAILS(quire_memory_sleep(sleeper->memory, NULL, QUIRE_SLEEP_KEEP, NULL, &slept),
+                NOT_PERMITTED);
+    CHECK_EQ(slept, 0);
+    CHECK_EQ(put_to_sleep(sleeper, QUIRE_SLEEP_DISCARD), 10 * MIB);
+    CHECK_OK(quire_memory_wake(sleeper->memory, NULL, NULL));
+}
+
+UNIT(cuda_capture, a_capture_survives_the_sleep_of_other_memory)
+{
+    replayed g = begin_replayed(NULL);
+    const qi_cu_stream waiting[] = {blocking, PER_THREAD};
+    sleeper = &g;
+    expect_replay(&g, unknown, 50);
+    check_survival(sleep_and_wake, &unknown, 1);
+    expect_replay(&g, unknown, 51);
+    check_survival(sleep_is_refused, waiting, 2);
+    expect_replay(&g, unknown, 52);
+    end_replayed(&g);
+}
+
+/* The memory stays with the page until no capture forbids the wait, and serves it again. */
+UNIT(cuda_capture, a_sleep_that_must_wait_for_a_capture_is_complete_and_gives_its_memory_later)
+{
+    replayed g = begin_replayed(&WAITS);
+    quire_stream *wrapped = NULL;
+    CHECK_OK(quire_cuda_stream_wrap(b.device, unknown, NULL, &wrapped));
+    const uint64_t bytes_awake = b.fc->usage_of(0).bytes;
+    for (int wakes_meanwhile = 0; wakes_meanwhile < 2; wakes_meanwhile++) {
+        expect_replay(&g, unknown, 60);
+        begin_capture(unknown, QI_CU_STREAM_CAPTURE_MODE_GLOBAL);
+        CHECK_EQ(put_to_sleep(&g, QUIRE_SLEEP_KEEP), 10 * MIB);
+        CHECK_EQ(b.fc->usage_of(0).bytes, bytes_awake);
+        if (wakes_meanwhile)
+            CHECK_OK(quire_memory_wake(g.memory, NULL, NULL));
+        CHECK(end_capture(unknown));
+        if (!wakes_meanwhile)
+            CHECK_OK(quire_memory_wake(g.memory, NULL, NULL));
+        CHECK_EQ(b.fc->usage_of(0).bytes, bytes_awake);
+        expect_addresses(&g);
+        expect_bytes(&g, g.source, 0, SOURCE_SIZE, 60);
+        expect_replay(&g, unknown, 61);
+    }
+    CHECK_OK(quire_stream_destroy(&wrapped));
+    end_replayed(&g);
 }
 
 /* ---- other devices with access --------------------------------------------------------------- */

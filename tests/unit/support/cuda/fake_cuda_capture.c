@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * fake_cuda_capture.c - the fake CUDA driver: what captures of streams forbid, by their mode, to
- * which threads, and what invalidates them. tests/plain/cuda_capture.c has what they permit, and
- * tests/plain/cuda_answers.c how they begin and end.
+ * which threads, and what invalidates them; and the graphs that they end with.
+ * tests/plain/cuda_capture.c has what they permit, and tests/plain/cuda_answers.c how they begin
+ * and end.
  */
 #include "tests/support/cuda/fixture.h"
 #include "tests/support/unit.h"
@@ -287,4 +288,130 @@ CASE(what_is_submitted_to_a_stream_that_captures_does_not_run)
     CHECK_CU(cu.StreamBeginCapture(gone, RELAXED));
     CHECK_CU(cu.StreamDestroy(gone));
     fc_fixture_expect("fc-capture: cuStreamDestroy_v2");
+}
+
+/* ---- graphs --------------------------------------------------------------------------------- */
+
+#define GRAPH_CASE(name, flags)                                                                    \
+    UNIT_WITHIN(fake_cuda_capture, name, begin(FC_GRAPHS | (flags)), end())
+
+/* Ends the capture, and makes its graph executable. */
+static qi_cu_exec finish_graph(qi_cu_stream stream)
+{
+    qi_cu_graph graph;
+    qi_cu_exec exec;
+    CHECK_CU(cu.StreamEndCapture(stream, &graph));
+    CHECK_CU(cu.GraphInstantiateWithFlags(&exec, graph, 0));
+    CHECK_CU(cu.GraphDestroy(graph));
+    return exec;
+}
+
+static void add_one(void *count)
+{
+    ++*(int *)count;
+}
+
+GRAPH_CASE(a_launch_does_what_was_captured_with_the_bytes_of_that_moment, 0)
+{
+    static uint64_t from, to;
+    int count = 0;
+    from = 1;
+    CHECK_CU(cu.StreamBeginCapture(capturing, GLOBAL));
+    CHECK_CU(cu.MemcpyHtoDAsync(memory, &from, sizeof from, capturing));
+    CHECK_CU(cu.MemsetD8Async(memory + 8, 7, 8, capturing));
+    CHECK_CU(cu.MemcpyDtoDAsync(memory + 16, memory, 16, capturing));
+    CHECK_CU(cu.MemcpyDtoHAsync(&to, memory + 16, sizeof to, capturing));
+    CHECK_CU(cu.LaunchHostFunc(capturing, add_one, &count));
+    qi_cu_exec exec = finish_graph(capturing);
+    CHECK_EQ(count, 0);
+    for (int i = 1; i < 4; i++) {
+        from = (uint64_t)i * 100;
+        CHECK_CU(cu.MemsetD8(memory, 0, 4096));
+        CHECK_CU(cu.GraphLaunch(exec, i % 2 ? other : capturing));
+        CHECK_CU(cu.CtxSynchronize());
+        CHECK_EQ(to, from);
+        CHECK_EQ(fc_read(memory + 24), UINT64_C(0x0707070707070707));
+        CHECK_EQ(count, i);
+    }
+    CHECK_CU(cu.GraphExecDestroy(exec));
+}
+
+/* Both orders are documented: after the work of the stream, and after the launch before. */
+GRAPH_CASE(a_launch_waits_for_its_stream_and_for_earlier_launches, FC_LATE)
+{
+    CHECK_CU(cu.StreamBeginCapture(capturing, GLOBAL));
+    CHECK_CU(cu.MemsetD8Async(memory, 1, 8, capturing));
+    CHECK_CU(cu.MemcpyDtoDAsync(memory + 8, memory, 8, capturing));
+    qi_cu_exec exec = finish_graph(capturing);
+    CHECK_EQ(fc_pending(), 0);
+    CHECK_CU(cu.MemsetD8Async(memory, 2, 8, other));
+    CHECK_CU(cu.GraphLaunch(exec, other));
+    CHECK_CU(cu.GraphLaunch(exec, capturing));
+    CHECK_CU(cu.MemsetD8Async(memory, 3, 8, capturing));
+    CHECK_CU(cu.GraphExecDestroy(exec)); /* what was launched runs */
+    CHECK_EQ(fc_pending(), 6);
+    CHECK_CU(cu.StreamSynchronize(capturing)); /* whose work is behind that of the other */
+    CHECK_EQ(fc_pending(), 0);
+    CHECK_EQ(fc_read(memory), UINT64_C(0x0303030303030303));
+    CHECK_EQ(fc_read(memory + 8), UINT64_C(0x0101010101010101));
+}
+
+GRAPH_CASE(a_launch_in_a_capture_becomes_part_of_that_graph, 0)
+{
+    CHECK_CU(cu.StreamBeginCapture(capturing, GLOBAL));
+    CHECK_CU(cu.MemsetD8Async(memory, 1, 8, capturing));
+    qi_cu_exec inner = finish_graph(capturing);
+    CHECK_CU(cu.StreamBeginCapture(other, GLOBAL));
+    CHECK_CU(cu.GraphLaunch(inner, other));
+    CHECK_CU(cu.MemsetD8Async(memory + 1, 2, 1, other));
+    qi_cu_exec outer = finish_graph(other);
+    CHECK_CU(cu.GraphExecDestroy(inner));
+    fc_write(memory, 0);
+    CHECK_CU(cu.GraphLaunch(outer, capturing));
+    CHECK_CU(cu.CtxSynchronize());
+    CHECK_EQ(fc_read(memory), UINT64_C(0x0101010101010201));
+    CHECK_CU(cu.GraphExecDestroy(outer));
+}
+
+GRAPH_CASE(graphs_that_are_wrong_or_broken_are_refused, 0)
+{
+    qi_cu_graph graph;
+    qi_cu_exec exec;
+    qi_cu_ptr pointer;
+    CHECK_CU(cu.StreamBeginCapture(capturing, GLOBAL));
+    CHECK_CU(cu.MemsetD8Async(memory, 1, 8, capturing));
+    CHECK_CODE(cu.StreamQuery(capturing), STREAM_CAPTURE_UNSUPPORTED);
+    CHECK_CODE(cu.StreamEndCapture(capturing, &graph), STREAM_CAPTURE_INVALIDATED);
+    CHECK_CODE(cu.GraphInstantiateWithFlags(&exec, graph, 0), INVALID_VALUE);
+    CHECK_CU(cu.StreamBeginCapture(capturing, GLOBAL));
+    CHECK_CU(cu.MemAllocAsync(&pointer, 64, capturing));
+    fc_fixture_expect("no such nodes");
+    CHECK_CU(cu.StreamEndCapture(capturing, &graph));
+    CHECK_CODE(cu.GraphInstantiateWithFlags(NULL, graph, 0), INVALID_VALUE);
+    CHECK_CODE(cu.GraphInstantiateWithFlags(&exec, graph, 1), INVALID_VALUE);
+    CHECK_CODE(cu.GraphLaunch((qi_cu_exec)(void *)graph, other), INVALID_VALUE);
+    fc_fixture_expect("is no executable graph");
+    CHECK_CU(cu.GraphDestroy(graph));
+    CHECK_CODE(cu.GraphDestroy(graph), INVALID_VALUE);
+    fc_fixture_expect("is no graph");
+    CHECK_CU(cu.MemFreeAsync(pointer, other));
+    CHECK_CU(cu.StreamSynchronize(other));
+}
+
+/* The addresses are looked up in the launch. */
+UNIT(fake_cuda_capture, a_launch_after_its_memory_is_gone_loses_the_device)
+{
+    qi_cu_handle handle;
+    begin(FC_GRAPHS);
+    qi_cu_ptr pointer = fc_mapped(FC_PIECE, &handle);
+    CHECK_CU(cu.StreamBeginCapture(capturing, GLOBAL));
+    CHECK_CU(cu.MemsetD8Async(pointer, 1, 8, capturing));
+    qi_cu_exec exec = finish_graph(capturing);
+    CHECK_CU(cu.GraphLaunch(exec, other));
+    CHECK_EQ(fc_read(pointer), UINT64_C(0x0101010101010101));
+    fc_unmapped(pointer, FC_PIECE, handle);
+    CHECK_CU(cu.GraphLaunch(exec, other));
+    CHECK_CODE(cu.StreamSynchronize(other), ILLEGAL_ADDRESS);
+    fc_fixture_expect("fc-address: cuMemsetD8Async");
+    fc_reset(NULL);
 }
