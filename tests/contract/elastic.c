@@ -178,8 +178,7 @@ static void neighbours_come_and_go(contract_world *w, uint32_t kind)
         return;
     elastic e = begin_elastic(w, kind, 0);
     fill_chunks(&e, COUNT);
-    const uint32_t rounds = w->info.limits.elastic_unmapped ? 2 : 6; /* each access submits */
-    for (uint32_t round = 0; round < rounds; round++) {
+    for (uint32_t round = 0; round < 6; round++) {
         const uint32_t first = round % 2;
         drop(&e, first, COUNT, 2);
         look_at(&e, !first, COUNT, 2);

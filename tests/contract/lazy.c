@@ -290,7 +290,8 @@ static void contents_stay(contract_world *w, uint32_t kind)
     test_random r = {kind + 1};
     lazies m = begin_lazies(w, kind);
     set_limit(&m, COUNT);
-    const int steps = w->info.limits.elastic_unmapped ? STEPS / 8 : STEPS; /* each access submits */
+    /* each access submits, which takes long under sanitizers */
+    const int steps = w->info.limits.elastic_unmapped ? TEST_ROUNDS(STEPS) : STEPS;
     for (int i = 0; i < steps; i++) {
         step(&m, &r);
         look_at_all(&m);

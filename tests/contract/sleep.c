@@ -55,12 +55,13 @@ static bool has_large_chunks(const sleepers *s)
     return s->e.chunk > ALL_BYTES;
 }
 
-/* Rounds for a kind: fewer if chunks are large, or if each access is a submission of its own. */
-static int rounds_of(const sleepers *s, int rounds, int large, int unmapped)
+/* Rounds for a kind: fewer if chunks are large, or if each access is a submission of its own, which
+   takes long under sanitizers. */
+static int rounds_of(const sleepers *s, int rounds, int large)
 {
-    if (s->e.w->info.limits.elastic_unmapped)
-        return unmapped;
-    return has_large_chunks(s) ? large : rounds;
+    if (has_large_chunks(s))
+        return large;
+    return s->e.w->info.limits.elastic_unmapped ? TEST_ROUNDS(rounds) : rounds;
 }
 
 static uint64_t backed(const item *i)
@@ -438,7 +439,7 @@ static void contents_come_back(contract_world *w, uint32_t kind)
         return;
     test_random r = {kind + 1};
     sleepers s = begin_sleepers(w, kind);
-    const int rounds = rounds_of(&s, ROUNDS, ROUNDS / 4, ROUNDS / 12);
+    const int rounds = rounds_of(&s, ROUNDS, ROUNDS / 4);
     for (int round = 0; round < rounds; round++) {
         for (int i = 0; i < STEPS; i++)
             step(&s, &r);
@@ -555,7 +556,7 @@ static void cycles_leak_nothing(contract_world *w, uint32_t kind)
     if (!is_elastic(w, kind))
         return;
     sleepers s = begin_sleepers(w, kind);
-    const int cycles = rounds_of(&s, CYCLES, CYCLES / 40, CYCLES / 40);
+    const int cycles = rounds_of(&s, CYCLES, CYCLES / 40);
     put_some(&s);
     uint64_t asleep = 0, awake = 0;
     for (int i = 0; i < cycles; i++) {
