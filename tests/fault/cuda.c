@@ -12,8 +12,7 @@
 
 #include "quire/cuda_array.h"
 #include "quire/cuda_pool.h"
-#include "quire/elastic.h"
-#include "tests/fault/driver.h"
+#include "tests/fault/elastic.h"
 #include "tests/support/cuda_bench.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -159,46 +158,28 @@ static void growing(cuda_bench *b, quire_memory *none)
     growing_of(b, QUIRE_CUDA_DEVICE);
 }
 
-/* Lists of ranges get memory as a whole or not at all, and lose it. */
-static bool change_lazies(cuda_bench *b, quire_memory *m, const quire_view *ranges, uint64_t count,
-                          bool backs)
-{
-    quire_memory_stats before, after;
-    CHECK_OK(quire_memory_get_stats(m, &before));
-    bool has_changed =
-        driver_bench_step(&b->common, backs ? quire_back_range(m, ranges, count)
-                                            : quire_unback_range(m, ranges, count, NULL));
-    CHECK_OK(quire_memory_check(m));
-    CHECK_OK(quire_memory_get_stats(m, &after));
-    const uint64_t bytes = has_changed ? count * 2 * MIB : 0;
-    CHECK_EQ(after.live_bytes, backs ? before.live_bytes + bytes : before.live_bytes - bytes);
-    CHECK(has_changed || after.reserved_bytes == before.reserved_bytes);
-    return has_changed;
-}
-
-static void lazies(cuda_bench *b, quire_memory *m)
+/* Chunks of 2 MiB, or of 64 KiB where the device has such small ones. */
+static void on_elastic(cuda_bench *b, uint64_t chunk, void (*body)(driver_bench *, quire_memory *))
 {
     const quire_memory_options options = {
-        .elastic = true, .address_space = 64 * MIB, .pages.page_size = 2 * MIB};
-    const quire_cuda_settings settings = {.kinds = CUDA_KIND(DEVICE), .kept_bytes = 2 * MIB};
-    const quire_allocation_options lazy = {.size = 12 * MIB, .lazy = true};
-    quire_allocation a, c;
-    if (!cuda_bench_open(b, &settings) || !(m = cuda_bench_memory(b, QUIRE_CUDA_DEVICE, &options)))
-        return;
-    STEP(b, quire_allocate(m, &lazy, &a));
-    STEP(b, quire_allocate(m, &lazy, &c));
-    CHECK_OK(quire_memory_trim(m, 0, NULL)); /* the chunk that the page was made with */
-    const quire_view ranges[] = {
-        {a, 2 * MIB, 2 * MIB}, {c, 0, 2 * MIB}, {a, 6 * MIB, 2 * MIB}, {c, 4 * MIB, 2 * MIB}};
-    if (!change_lazies(b, m, ranges, 4, true))
-        return;
-    STEP(b, quire_write(m, a, 2 * MIB, fault_data, 1000));
-    if (!change_lazies(b, m, &ranges[1], 3, false) || !change_lazies(b, m, &ranges[2], 2, true))
-        return;
-    memset(fault_back, 0, 1000);
-    STEP(b, quire_read(m, a, 2 * MIB, fault_back, 1000));
-    CHECK(!memcmp(fault_data, fault_back, 1000));
-    CHECK_OK(quire_free(m, a));
+        .elastic = true, .address_space = 32 * chunk, .pages.page_size = chunk};
+    const quire_cuda_settings settings = {.kinds = CUDA_KIND(DEVICE), .kept_bytes = chunk};
+    quire_memory *m;
+    if (cuda_bench_open(b, &settings) && (m = cuda_bench_memory(b, QUIRE_CUDA_DEVICE, &options)))
+        body(&b->common, m);
+}
+
+static void lazies(cuda_bench *b, quire_memory *none)
+{
+    (void)none;
+    on_elastic(b, 2 * MIB, fault_lazies);
+}
+
+/* The contents are copied: the chunks are small. */
+static void sleepers(cuda_bench *b, quire_memory *none)
+{
+    (void)none;
+    on_elastic(b, MIB / 16, fault_sleep);
 }
 
 static void growing_host_numa(cuda_bench *b, quire_memory *none)
@@ -478,6 +459,7 @@ static const scenario scenarios[] = {
     {"pages that come and go", NULL, 0, many_pages, QUIRE_CUDA_DEVICE, 0},
     {"an elastic page", NULL, FC_DIRTY | FC_LATE | ALONE, growing, 0, 0},
     {"lazy allocations", NULL, FC_DIRTY | FC_LATE | ALONE, lazies, 0, 0},
+    {"allocations that sleep", "orin", FC_DIRTY | FC_LATE | ALONE, sleepers, 0, 0},
     {"a page of a host node that grows", NULL, FC_DIRTY | ALONE, growing_host_numa, 0, 0},
     {"pages that another device reaches", NULL, ALONE, with_peers, 0, 0},
     {"pages that wait for work", NULL, ALONE, with_waits, 0, 0},

@@ -7,6 +7,7 @@
  */
 #include "quire/vulkan_sparse.h"
 #include "tests/fault/driver.h"
+#include "tests/fault/vulkan_sparse.h"
 #include "tests/support/vulkan_bench.h"
 #include "tests/support/vulkan_native.h"
 
@@ -384,97 +385,6 @@ static void view(vulkan_bench *b, quire_memory *m)
                                      &b->view));
 }
 
-/* ---- sparse objects ------------------------------------------------------------------------- */
-
-static const VkBufferCreateInfo SPARSE = {
-    .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-    .flags = VK_BUFFER_CREATE_SPARSE_BINDING_BIT,
-    .size = 700 * KIB,
-    .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT,
-};
-
-static void sparse_buffer(vulkan_bench *b, quire_memory *m)
-{
-    quire_vulkan_sparse *sparse;
-    STEP(b, quire_vulkan_sparse_buffer_create(
-                m, &SPARSE, &(quire_vulkan_object_options){.name = "field"}, &sparse));
-    STEP(b, quire_vulkan_sparse_destroy(&sparse));
-}
-
-static VkImageCreateInfo tiles(void)
-{
-    VkImageCreateInfo info = IMAGE;
-    info.flags = VK_IMAGE_CREATE_SPARSE_BINDING_BIT | VK_IMAGE_CREATE_SPARSE_RESIDENCY_BIT;
-    info.extent.width = info.extent.height = 300;
-    info.mipLevels = 9;
-    return info;
-}
-
-/* It is left to the memory's end. */
-static void sparse_image(vulkan_bench *b, quire_memory *m)
-{
-    quire_vulkan_sparse *sparse;
-    VkImageCreateInfo info = tiles();
-    info.flags = VK_IMAGE_CREATE_SPARSE_BINDING_BIT;
-    info.mipLevels = 1;
-    STEP(b, quire_vulkan_sparse_image_create(m, &info, NULL, &sparse));
-}
-
-#define BLOCK (64 * KIB)
-
-/* Blocks that are bound, which no failure may change. */
-static bool bound_bytes(vulkan_bench *b, quire_vulkan_sparse *sparse, quire_result result,
-                        uint64_t before, uint64_t after)
-{
-    quire_vulkan_sparse_info info;
-    quire_memory_stats stats;
-    CHECK_OK(quire_vulkan_sparse_get_info(sparse, &info));
-    CHECK_OK(quire_memory_get_stats(info.memory, &stats));
-    CHECK_EQ(info.bound, (result ? before : after) * BLOCK);
-    CHECK_EQ(stats.live_bytes, info.bound);
-    return driver_bench_step(&b->common, result);
-}
-
-static void sparse_blocks(vulkan_bench *b, quire_memory *m)
-{
-    quire_vulkan_sparse *sparse;
-    VkBufferCreateInfo info = SPARSE;
-    info.flags |= VK_BUFFER_CREATE_SPARSE_RESIDENCY_BIT;
-    STEP(b, quire_vulkan_sparse_buffer_create(m, &info, NULL, &sparse));
-    if (bound_bytes(b, sparse, quire_vulkan_sparse_bind(sparse, BLOCK, 6 * BLOCK), 0, 6) &&
-        bound_bytes(b, sparse, quire_vulkan_sparse_unbind(sparse, 0, 3 * BLOCK), 6, 4))
-        bound_bytes(b, sparse, quire_vulkan_sparse_bind(sparse, 0, 0), 4, 11);
-    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
-}
-
-static void sparse_tiles(vulkan_bench *b, quire_memory *m)
-{
-    const quire_vulkan_region at = {.offset = {128, 0, 0}, .extent = {0, 128, 0}};
-    const VkImageCreateInfo info = tiles();
-    quire_vulkan_sparse *sparse;
-    STEP(b, quire_vulkan_sparse_image_create(m, &info, NULL, &sparse));
-    if (bound_bytes(b, sparse, quire_vulkan_sparse_bind_region(sparse, &at), 0, 2) &&
-        bound_bytes(b, sparse, quire_vulkan_sparse_bind(sparse, 0, 0), 2, 14))
-        bound_bytes(b, sparse, quire_vulkan_sparse_unbind_region(sparse, &at), 14, 12);
-    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
-}
-
-/* Two aspects, each with a tail for all layers, and metadata. */
-static void sparse_aspects(vulkan_bench *b, quire_memory *m)
-{
-    const quire_vulkan_region at = {.offset = {256, 0, 0}};
-    quire_vulkan_sparse *sparse;
-    VkImageCreateInfo info = tiles();
-    info.format = VK_FORMAT_D32_SFLOAT_S8_UINT;
-    info.usage = VK_IMAGE_USAGE_DEPTH_STENCIL_ATTACHMENT_BIT;
-    info.arrayLayers = 2;
-    STEP(b, quire_vulkan_sparse_image_create(m, &info, NULL, &sparse));
-    /* the last column: 3 tiles of depth, 2 of stencil, a block of metadata */
-    if (bound_bytes(b, sparse, quire_vulkan_sparse_bind_region(sparse, &at), 0, 6))
-        bound_bytes(b, sparse, quire_vulkan_sparse_unbind_region(sparse, &at), 6, 0);
-    CHECK_OK(quire_vulkan_sparse_destroy(&sparse));
-}
-
 /* ---- objects that share memory -------------------------------------------------------------- */
 
 /* The second one is left to the memory's end. */
@@ -704,6 +614,11 @@ static const scenario scenarios[] = {
     {"blocks of a sparse buffer", NULL, FV_LATE, &LOCAL, sparse_blocks, NULL},
     {"tiles of a sparse image", NULL, 0, &LOCAL, sparse_tiles, NULL},
     {"aspects of a sparse image", NULL, FV_METADATA | FV_SINGLE_TAIL, &LOCAL, sparse_aspects, NULL},
+    {"an elastic memory", NULL, 0, &FAULT_ELASTIC, elastic_growth, NULL},
+    {"an elastic memory, bound late by a queue of its own", NULL, FV_LATE | FV_SPARSE_APART,
+     &FAULT_ELASTIC, elastic_growth, NULL},
+    {"lazy allocations", NULL, FV_DIRTY | FV_LATE, &FAULT_ELASTIC, elastic_lazies, NULL},
+    {"allocations that sleep", NULL, FV_DIRTY | FV_LATE, NULL, elastic_sleep, NULL},
     {"objects that share memory", NULL, 0, &LOCAL, aliases, NULL},
     {"a page exported and imported", NULL, 0, &EXPORTED, exported, NULL},
     {"objects in exportable memory", NULL, 0, &EXPORTED, shared_objects, NULL},

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+/*
+ * elastic.c - see elastic.h.
+ */
+#include "tests/fault/elastic.h"
+
+#include "quire/elastic.h"
+
+/* Bytes that are written at a place, and read back. */
+enum { LENGTH = 1000 };
+
+static uint64_t chunk_of(const quire_memory *m)
+{
+    quire_memory_info info;
+    CHECK_OK(quire_memory_get_info(m, &info));
+    return info.page_size;
+}
+
+static quire_memory_stats stats_of(const quire_memory *m)
+{
+    quire_memory_stats stats;
+    CHECK_OK(quire_memory_check(m));
+    CHECK_OK(quire_memory_get_stats(m, &stats));
+    return stats;
+}
+
+/* Each place has bytes of its own. */
+static const unsigned char *bytes_of(uint32_t place)
+{
+    return fault_data + (size_t)place * LENGTH;
+}
+
+/* The bytes of a place are there. After a failure this is checked too, and the failure stays. */
+static bool holds(driver_bench *b, quire_memory *m, quire_allocation a, uint64_t offset,
+                  uint32_t place)
+{
+    const quire_result failed = b->result;
+    if (failed == QUIRE_ERROR_DEVICE_LOST)
+        return true;
+    memset(fault_back, 0, LENGTH);
+    if (!driver_bench_step(b, quire_read(m, a, offset, fault_back, LENGTH))) {
+        if (failed)
+            check_failed(__FILE__, __LINE__, "after a failure: %s", quire_last_error());
+        return false;
+    }
+    b->result = failed;
+    CHECK(!memcmp(bytes_of(place), fault_back, LENGTH));
+    return true;
+}
+
+/* ---- growth --------------------------------------------------------------------------------- */
+
+enum { SMALL_ONES = 4 };
+
+typedef struct growing {
+    driver_bench *b;
+    quire_memory *memory;
+    uint64_t chunk;
+    quire_allocation small[SMALL_ONES];
+} growing;
+
+static uint64_t last_bytes(const growing *g)
+{
+    return g->chunk - LENGTH;
+}
+
+/* Those that the larger allocation leaves. */
+static bool odd_ones_hold(const growing *g)
+{
+    for (uint32_t i = 1; i < SMALL_ONES; i += 2)
+        if (!holds(g->b, g->memory, g->small[i], last_bytes(g), i))
+            return false;
+    return true;
+}
+
+/* A refused allocation may have cost free chunks their memory, and nothing else. */
+static bool allocate(const growing *g, uint64_t size, quire_allocation *out)
+{
+    const quire_allocation_options options = {.size = size};
+    const quire_memory_stats before = stats_of(g->memory);
+    const bool is_made = driver_bench_step(g->b, quire_allocate(g->memory, &options, out));
+    const quire_memory_stats after = stats_of(g->memory);
+    CHECK_EQ(after.live_bytes, before.live_bytes + (is_made ? size : 0));
+    CHECK(is_made || after.reserved_bytes <= before.reserved_bytes);
+    if (!is_made && g->b->result != QUIRE_ERROR_DEVICE_LOST)
+        CHECK_OK(quire_allocate(g->memory, &options, out));
+    return is_made;
+}
+
+static bool fill(growing *g)
+{
+    for (uint32_t i = 0; i < SMALL_ONES; i++)
+        if (!allocate(g, g->chunk, &g->small[i]) ||
+            !driver_bench_step(
+                g->b, quire_write(g->memory, g->small[i], last_bytes(g), bytes_of(i), LENGTH)))
+            return false;
+    return true;
+}
+
+void fault_growth(driver_bench *b, quire_memory *m)
+{
+    growing g = {.b = b, .memory = m, .chunk = chunk_of(m)};
+    quire_allocation larger;
+    if (!fill(&g))
+        return;
+    const uint64_t reserved = stats_of(m).reserved_bytes;
+    CHECK_EQ(reserved, SMALL_ONES * g.chunk);
+    for (uint32_t i = 0; i < SMALL_ONES; i += 2)
+        CHECK_OK(quire_free(m, g.small[i]));
+    const bool is_made = allocate(&g, 2 * g.chunk, &larger);
+    if (!odd_ones_hold(&g) || !is_made)
+        return;
+    CHECK_EQ(stats_of(m).reserved_bytes, reserved); /* no memory is new */
+    DRIVER_STEP(b, quire_write(m, larger, last_bytes(&g), bytes_of(0), LENGTH));
+    if (!holds(b, m, larger, last_bytes(&g), 0))
+        return;
+    CHECK_OK(quire_free(m, g.small[1]));
+    CHECK_OK(quire_memory_trim(m, 0, NULL));
+    CHECK_EQ(stats_of(m).reserved_bytes, reserved - g.chunk);
+    holds(b, m, g.small[3], last_bytes(&g), 3);
+}
+
+/* ---- lazy allocations ----------------------------------------------------------------------- */
+
+/* Lists of ranges of a chunk each get memory as a whole or not at all, and lose it. */
+static bool change(driver_bench *b, quire_memory *m, const quire_view *ranges, uint64_t count,
+                   bool backs)
+{
+    const quire_memory_stats before = stats_of(m);
+    const bool has_changed = driver_bench_step(
+        b, backs ? quire_back_range(m, ranges, count) : quire_unback_range(m, ranges, count, NULL));
+    const quire_memory_stats after = stats_of(m);
+    const uint64_t bytes = has_changed ? count * chunk_of(m) : 0;
+    CHECK_EQ(after.live_bytes, backs ? before.live_bytes + bytes : before.live_bytes - bytes);
+    CHECK(has_changed || after.reserved_bytes == before.reserved_bytes);
+    if (!has_changed && b->result != QUIRE_ERROR_DEVICE_LOST)
+        CHECK_OK(backs ? quire_back_range(m, ranges, count)
+                       : quire_unback_range(m, ranges, count, NULL));
+    return has_changed;
+}
+
+void fault_lazies(driver_bench *b, quire_memory *m)
+{
+    const uint64_t chunk = chunk_of(m);
+    const quire_allocation_options lazy = {.size = 6 * chunk, .lazy = true};
+    quire_allocation a, c;
+    DRIVER_STEP(b, quire_allocate(m, &lazy, &a));
+    DRIVER_STEP(b, quire_allocate(m, &lazy, &c));
+    CHECK_OK(quire_memory_trim(m, 0, NULL)); /* the chunk that the page was made with */
+    const quire_view ranges[] = {
+        {a, chunk, chunk}, {c, 0, chunk}, {a, 3 * chunk, chunk}, {c, 2 * chunk, chunk}};
+    if (!change(b, m, ranges, 4, true))
+        return;
+    DRIVER_STEP(b, quire_write(m, a, chunk, bytes_of(0), LENGTH));
+    const bool is_back = change(b, m, &ranges[1], 3, false) && change(b, m, &ranges[2], 2, true);
+    if (holds(b, m, a, chunk, 0) && is_back)
+        CHECK_OK(quire_free(m, a));
+}
+
+/* ---- sleep ---------------------------------------------------------------------------------- */
+
+/* Two allocations share a chunk. Another one is lazy and has memory at two places. */
+enum { PLAIN_ONES = 2, SLEEPERS = 3, LAZY_ONE = 2 };
+
+static const char *const NAMES[SLEEPERS] = {"plain", "plain", "lazy"};
+
+typedef struct sleeper {
+    quire_allocation allocation;
+    uint64_t size;   /* that counts while it is awake */
+    uint64_t offset; /* of bytes that were written, in two chunks or at the end of one */
+    bool sleeps, is_lost;
+} sleeper;
+
+typedef struct bedroom {
+    driver_bench *b;
+    quire_memory *memory;
+    sleeper sleepers[SLEEPERS];
+} bedroom;
+
+/* What sleeps is counted, and refuses its bytes. */
+static void expect_as_told(const bedroom *r)
+{
+    const quire_memory_stats stats = stats_of(r->memory);
+    uint64_t live = 0, asleep = 0, count = 0;
+    for (uint32_t i = 0; i < SLEEPERS; i++) {
+        const sleeper *s = &r->sleepers[i];
+        *(s->sleeps ? &asleep : &live) += s->size;
+        count += s->sleeps;
+        if (s->sleeps)
+            CHECK_FAILS(quire_read(r->memory, s->allocation, s->offset, fault_back, LENGTH),
+                        QUIRE_ERROR_WRONG_STATE);
+    }
+    CHECK_EQ(stats.live_bytes, live);
+    CHECK_EQ(stats.asleep_bytes, asleep);
+    CHECK_EQ(stats.asleep_count, count);
+}
+
+/* What is awake has its bytes, unless it lost them in its sleep. */
+static bool all_hold(const bedroom *r)
+{
+    for (uint32_t i = 0; i < SLEEPERS; i++) {
+        const sleeper *s = &r->sleepers[i];
+        if (!s->sleeps && !s->is_lost && !holds(r->b, r->memory, s->allocation, s->offset, i))
+            return false;
+    }
+    return true;
+}
+
+static void set_all(bedroom *r, const char *name, bool sleeps, bool is_lost)
+{
+    for (uint32_t i = 0; i < SLEEPERS; i++) {
+        sleeper *s = &r->sleepers[i];
+        if ((name && strcmp(name, NAMES[i])) || s->sleeps == sleeps)
+            continue;
+        s->sleeps = sleeps;
+        s->is_lost |= is_lost;
+    }
+}
+
+typedef struct turn {
+    const char *name;
+    enum { KEEP, DISCARD, WAKE } what;
+} turn;
+
+static quire_result call(const bedroom *r, const turn *t, uint64_t *bytes)
+{
+    if (t->what == WAKE)
+        return quire_memory_wake(r->memory, t->name, bytes);
+    return quire_memory_sleep(
+        r->memory, t->name, t->what == KEEP ? QUIRE_SLEEP_KEEP : QUIRE_SLEEP_DISCARD, NULL, bytes);
+}
+
+/* All change, or none, and then a second call changes them. Contents are compared where a copy or
+   a failure may have damaged them. */
+static bool take_turn(bedroom *r, turn t)
+{
+    const uint64_t before = stats_of(r->memory).reserved_bytes;
+    uint64_t bytes = 0;
+    const bool has_changed = driver_bench_step(r->b, call(r, &t, &bytes));
+    if (!has_changed) {
+        CHECK_EQ(stats_of(r->memory).reserved_bytes, before);
+        expect_as_told(r);
+        if (r->b->result == QUIRE_ERROR_DEVICE_LOST)
+            return false;
+        all_hold(r);
+        CHECK_OK(call(r, &t, &bytes));
+    }
+    CHECK_EQ(stats_of(r->memory).reserved_bytes, t.what == WAKE ? before + bytes : before - bytes);
+    set_all(r, t.name, t.what != WAKE, t.what == DISCARD);
+    expect_as_told(r);
+    if (has_changed && t.what != WAKE)
+        return true;
+    return all_hold(r) && has_changed;
+}
+
+static bool write_all(bedroom *r)
+{
+    for (uint32_t i = 0; i < SLEEPERS; i++) {
+        sleeper *s = &r->sleepers[i];
+        if (!driver_bench_step(
+                r->b, quire_write(r->memory, s->allocation, s->offset, bytes_of(i), LENGTH)))
+            return false;
+        s->is_lost = false;
+    }
+    return true;
+}
+
+static bool furnish(bedroom *r, uint64_t chunk)
+{
+    const uint64_t offsets[SLEEPERS] = {0, chunk / 4 - LENGTH / 2, 3 * chunk - LENGTH};
+    for (uint32_t i = 0; i < SLEEPERS; i++) {
+        sleeper *s = &r->sleepers[i];
+        const bool is_lazy = i == LAZY_ONE;
+        const quire_allocation_options options = {
+            .size = is_lazy ? 4 * chunk : chunk / 4 * 3, .lazy = is_lazy, .name = NAMES[i]};
+        if (!driver_bench_step(r->b, quire_allocate(r->memory, &options, &s->allocation)))
+            return false;
+        s->size = is_lazy ? 2 * chunk : options.size;
+        s->offset = offsets[i];
+    }
+    const quire_allocation lazy = r->sleepers[LAZY_ONE].allocation;
+    const quire_view ranges[] = {{lazy, 0, chunk}, {lazy, 2 * chunk, chunk}};
+    return driver_bench_step(r->b, quire_back_range(r->memory, ranges, 2)) && write_all(r);
+}
+
+void fault_sleep(driver_bench *b, quire_memory *m)
+{
+    static const turn turns[] = {
+        {"plain", KEEP},   {NULL, KEEP}, {"lazy", WAKE}, {NULL, WAKE},
+        {"lazy", DISCARD}, {NULL, KEEP}, {NULL, WAKE},
+    };
+    bedroom r = {.b = b, .memory = m};
+    if (!furnish(&r, chunk_of(m)))
+        return;
+    for (size_t i = 0; i < sizeof turns / sizeof *turns; i++)
+        if (!take_turn(&r, turns[i]))
+            return;
+    if (write_all(&r))
+        take_turn(&r, (turn){"plain", KEEP});
+}

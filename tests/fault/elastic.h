@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+/*
+ * elastic.h - the scenarios of elastic memories on the emulated drivers. Each gets an elastic
+ * memory of 16 chunks or more in which nothing is allocated. Every call of the library does all
+ * that it is to do, or nothing: after a failure the statistics are those from before, and the bytes
+ * that were written can be read, unless the device is lost. One call fails in a run, so that what
+ * failed succeeds when it is called again.
+ */
+#ifndef QUIRE_TESTS_FAULT_ELASTIC_H
+#define QUIRE_TESTS_FAULT_ELASTIC_H
+
+#include "tests/fault/driver.h"
+
+/* Allocations of a chunk each; some are freed, and a larger one takes their memory. */
+void fault_growth(driver_bench *b, quire_memory *m);
+
+/* Lists of ranges of two lazy allocations get memory, and lose it. */
+void fault_lazies(driver_bench *b, quire_memory *m);
+
+/* Allocations fall asleep and wake, with their contents and without; some sleep at the end. */
+void fault_sleep(driver_bench *b, quire_memory *m);
+
+#endif
