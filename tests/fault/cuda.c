@@ -158,15 +158,20 @@ static void growing(cuda_bench *b, quire_memory *none)
     growing_of(b, QUIRE_CUDA_DEVICE);
 }
 
+static uint64_t used_bytes(const driver_bench *b)
+{
+    return ((const cuda_bench *)b)->fc->usage_of(0).bytes;
+}
+
 /* Chunks of 2 MiB, or of 64 KiB where the device has such small ones. */
-static void on_elastic(cuda_bench *b, uint64_t chunk, void (*body)(driver_bench *, quire_memory *))
+static void on_elastic(cuda_bench *b, uint64_t chunk, void (*body)(const fault_elastic *e))
 {
     const quire_memory_options options = {
         .elastic = true, .address_space = 32 * chunk, .pages.page_size = chunk};
     const quire_cuda_settings settings = {.kinds = CUDA_KIND(DEVICE), .kept_bytes = chunk};
     quire_memory *m;
     if (cuda_bench_open(b, &settings) && (m = cuda_bench_memory(b, QUIRE_CUDA_DEVICE, &options)))
-        body(&b->common, m);
+        body(&(fault_elastic){&b->common, m, used_bytes, chunk});
 }
 
 static void lazies(cuda_bench *b, quire_memory *none)

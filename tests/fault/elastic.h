@@ -2,22 +2,31 @@
 /*
  * elastic.h - the scenarios of elastic memories on the emulated drivers. Each gets an elastic
  * memory of 16 chunks or more in which nothing is allocated. Every call of the library does all
- * that it is to do, or nothing: after a failure the statistics are those from before, and the bytes
- * that were written can be read, unless the device is lost. One call fails in a run, so that what
- * failed succeeds when it is called again.
+ * that it is to do, or nothing: after a failure the statistics are those from before, the driver
+ * has given out no more than they say, and the bytes that were written can be read, unless the
+ * device is lost. One call fails in a run, so that what failed succeeds when it is called again.
  */
 #ifndef QUIRE_TESTS_FAULT_ELASTIC_H
 #define QUIRE_TESTS_FAULT_ELASTIC_H
 
 #include "tests/fault/driver.h"
 
+/* An elastic memory of a bench. */
+typedef struct fault_elastic {
+    driver_bench *bench;
+    quire_memory *memory;
+    /* Bytes of the device's memory that the driver gave out; other memories have none. */
+    uint64_t (*used)(const driver_bench *bench);
+    uint64_t kept; /* so many of them the backend may keep for later */
+} fault_elastic;
+
 /* Allocations of a chunk each; some are freed, and a larger one takes their memory. */
-void fault_growth(driver_bench *b, quire_memory *m);
+void fault_growth(const fault_elastic *e);
 
 /* Lists of ranges of two lazy allocations get memory, and lose it. */
-void fault_lazies(driver_bench *b, quire_memory *m);
+void fault_lazies(const fault_elastic *e);
 
 /* Allocations fall asleep and wake, with their contents and without; some sleep at the end. */
-void fault_sleep(driver_bench *b, quire_memory *m);
+void fault_sleep(const fault_elastic *e);
 
 #endif

@@ -104,14 +104,20 @@ const quire_memory_options FAULT_ELASTIC = {.kind.required = QUIRE_DEVICE_LOCAL,
                                             .address_space = 32 * BLOCK,
                                             .pages.page_size = BLOCK};
 
+/* Of the heap of this kind of memory, in which the staging ring is not. */
+static uint64_t used_bytes(const driver_bench *b)
+{
+    return fv_usage(((const vulkan_bench *)b)->driver, 0, 0).bytes;
+}
+
 void elastic_growth(vulkan_bench *b, quire_memory *m)
 {
-    fault_growth(&b->common, m);
+    fault_growth(&(fault_elastic){&b->common, m, used_bytes, 0});
 }
 
 void elastic_lazies(vulkan_bench *b, quire_memory *m)
 {
-    fault_lazies(&b->common, m);
+    fault_lazies(&(fault_elastic){&b->common, m, used_bytes, 0});
 }
 
 /* The contents of a chunk are copied at once: pieces would only be more of the same calls. */
@@ -121,5 +127,5 @@ void elastic_sleep(vulkan_bench *b, quire_memory *none)
     quire_memory *m;
     (void)none;
     if (vulkan_bench_open(b, &settings) && (m = vulkan_bench_memory(b, &FAULT_ELASTIC)))
-        fault_sleep(&b->common, m);
+        fault_sleep(&(fault_elastic){&b->common, m, used_bytes, 0});
 }
