@@ -171,7 +171,7 @@ static void on_elastic(cuda_bench *b, uint64_t chunk, void (*body)(const fault_e
     const quire_cuda_settings settings = {.kinds = CUDA_KIND(DEVICE), .kept_bytes = chunk};
     quire_memory *m;
     if (cuda_bench_open(b, &settings) && (m = cuda_bench_memory(b, QUIRE_CUDA_DEVICE, &options)))
-        body(&(fault_elastic){&b->common, m, used_bytes, chunk});
+        body(&(fault_elastic){&b->common, m, used_bytes, chunk, NULL});
 }
 
 static void lazies(cuda_bench *b, quire_memory *none)

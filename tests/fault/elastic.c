@@ -30,12 +30,19 @@ static const unsigned char *bytes_of(uint32_t place)
     return fault_data + (size_t)place * LENGTH;
 }
 
+/* After a failure: whether later calls cannot be expected to succeed. */
+static bool is_disabled(const fault_elastic *e)
+{
+    const quire_result failed = e->bench->result;
+    return failed == QUIRE_ERROR_DEVICE_LOST || (failed && e->fails_on && e->fails_on(e->bench));
+}
+
 /* The bytes of a place are there. After a failure this is checked too, and the failure stays. */
 static bool holds(const fault_elastic *e, quire_allocation a, uint64_t offset, uint32_t place)
 {
     driver_bench *b = e->bench;
     const quire_result failed = b->result;
-    if (failed == QUIRE_ERROR_DEVICE_LOST)
+    if (is_disabled(e))
         return true;
     memset(fault_back, 0, LENGTH);
     if (!driver_bench_step(b, quire_read(e->memory, a, offset, fault_back, LENGTH))) {
@@ -54,10 +61,10 @@ static bool writes(const fault_elastic *e, quire_allocation a, uint64_t offset, 
 }
 
 /* After a failed call, of which no memory is left: whether it can be repeated. A lost device keeps
-   all memory until its end. */
+   all memory until its end, as do binds that cannot be waited for. */
 static bool can_repeat(const fault_elastic *e)
 {
-    if (e->bench->result == QUIRE_ERROR_DEVICE_LOST)
+    if (is_disabled(e))
         return false;
     CHECK(e->used(e->bench) <= stats_of(e->memory).reserved_bytes + e->kept);
     return true;
@@ -297,8 +304,8 @@ static bool furnish(bedroom *r, uint64_t chunk)
 void fault_sleep(const fault_elastic *e)
 {
     static const turn turns[] = {
-        {"plain", KEEP},   {NULL, KEEP}, {"lazy", WAKE}, {NULL, WAKE},
-        {"lazy", DISCARD}, {NULL, KEEP}, {NULL, WAKE},
+        {"plain", KEEP}, {NULL, KEEP},      {"lazy", WAKE},
+        {NULL, WAKE},    {"lazy", DISCARD}, {NULL, WAKE},
     };
     bedroom r = {.e = e};
     if (!furnish(&r, chunk_of(e->memory)))
