@@ -193,11 +193,12 @@ void qi_checked_resized(struct qi_slot *record);
 /*
  * The zones of an allocation that falls asleep have no memory: asleep and awake require the shard
  * lock, and move what the record says of them to its `asleep` and back. Woken requires that no lock
- * is held, and a slot that only the caller uses: it writes the zones again.
+ * is held, and a slot that only the caller uses: it writes the zones again, which count as written
+ * from then on.
  */
 void qi_checked_asleep(struct qi_slot *record, struct qi_asleep *asleep);
 void qi_checked_awake(struct qi_slot *record, const struct qi_asleep *asleep);
-void qi_checked_woken(quire_memory *memory, uint32_t slot);
+void qi_checked_woken(quire_memory *memory, uint32_t slot, const struct qi_asleep *asleep);
 
 /*
  * In quarantine.c. Verifies all ranges in quarantine. Returns whether a write after a free was
@@ -397,10 +398,12 @@ static inline void qi_checked_awake(struct qi_slot *record, const struct qi_asle
     (void)asleep;
 }
 
-static inline void qi_checked_woken(quire_memory *memory, uint32_t slot)
+static inline void qi_checked_woken(quire_memory *memory, uint32_t slot,
+                                    const struct qi_asleep *asleep)
 {
     (void)memory;
     (void)slot;
+    (void)asleep;
 }
 
 static inline void qi_checked_resized(struct qi_slot *record)

@@ -732,7 +732,7 @@ quire_result qi_memory_wake(quire_memory *memory, const char *prefix, uint64_t *
     if (!result) {
         *bytes = bytes_of_runs(&s);
         for (uint64_t i = 0; i < s.count; i++)
-            qi_checked_woken(memory, s.items[i].slot);
+            qi_checked_woken(memory, s.items[i].slot, s.items[i].asleep);
         report(&s, QUIRE_EVENT_AWAKE);
     }
     end(&s, result ? QI_PHASE_ASLEEP : QI_PHASE_LIVE);

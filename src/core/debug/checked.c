@@ -203,13 +203,13 @@ void qi_checked_asleep(qi_slot *record, qi_asleep *asleep)
 void qi_checked_awake(qi_slot *record, const qi_asleep *asleep)
 {
     record->watch = asleep->watch;
+    record->watch.is_written = false;
 }
 
-void qi_checked_woken(quire_memory *memory, uint32_t slot)
+void qi_checked_woken(quire_memory *memory, uint32_t slot, const qi_asleep *asleep)
 {
-    qi_slot *record = qi_memory_slot(memory, slot);
-    if (record->watch.is_written)
-        record->watch.is_written = put_zones(memory, slot);
+    if (asleep->watch.is_written)
+        qi_memory_slot(memory, slot)->watch.is_written = put_zones(memory, slot);
 }
 
 /* ---- verifying ---------------------------------------------------------------------------- */
