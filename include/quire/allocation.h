@@ -94,6 +94,12 @@ typedef struct quire_allocation_options {
      * existing_pages, within_budget, offset_alignment or a stream.
      */
     bool lazy;
+    /*
+     * quire_compact_step (quire/compact.h) may move the allocation to another page, which changes
+     * its page, offset, address and pointer. Without effect on an allocation that is dedicated or
+     * lazy, is made with a stream, or has an offset_alignment.
+     */
+    bool movable;
     uint64_t unused[3]; /* must be zero */
 } quire_allocation_options;
 

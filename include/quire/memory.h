@@ -124,6 +124,8 @@ typedef struct quire_memory_options {
      * better than a page beyond the budget.
      */
     bool within_budget;
+    /* All raw allocations are movable: see quire_allocation_options.movable. */
+    bool movable;
 
     /*
      * The fit places allocations in the pages: see quire_fit_options. The linear fit uses one
@@ -219,7 +221,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_create(quire_device *device,
 
 /*
  * Destroys a memory and its pages. Returns BUSY while allocations live, while freed allocations
- * wait for a point of a stream, or while objects of the backend belong to the memory. The error
+ * wait for a point of a stream, while a compaction has not ended (quire/compact.h), or while
+ * objects of the backend belong to the memory. The error
  * names the first live allocations or objects, the log lists all of them at warning level. Nothing
  * changes then, and *memory stays valid. Waits while a call on another memory takes empty pages of
  * this one, and for the hook that it calls: hold no lock that the hook acquires.
@@ -228,7 +231,8 @@ QUIRE_API quire_result quire_memory_destroy(quire_memory **memory);
 
 /*
  * Destroys a memory with everything in it: live, mapped and reserved allocations, which no work
- * uses any more, objects of the backend, and what hooks and log sinks allocate during the call.
+ * uses any more, objects of the backend, a compaction, and what hooks and log sinks allocate during
+ * the call.
  * Never fails; *memory becomes NULL. Sleeps until the points that freed allocations wait for have
  * passed. If no point of a stream passes for one minute, the call frees the rest anyway and logs a
  * warning that names the stream. If work takes longer between two points, wait for it first.

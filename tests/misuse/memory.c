@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
- * memory.c - every wrong use of quire/memory.h, preset.h, allocation.h and elastic.h: the
- * documented code, a sentence, zeroed outputs, nothing changed.
+ * memory.c - every wrong use of quire/memory.h, preset.h, allocation.h, elastic.h and compact.h:
+ * the documented code, a sentence, zeroed outputs, nothing changed.
  */
 #include <stdio.h>
 
@@ -708,6 +708,37 @@ static void lazy_allocations(void)
     refusal_begin(&b);
 }
 
+static void compaction(void)
+{
+    quire_compaction *c = NULL, *other = NULL;
+    quire_compact_stats stats;
+    quire_memory *before = b.memory;
+    REFUSE_OUT(INVALID, c, quire_compact_begin(NULL, &c));
+    REFUSE(INVALID, quire_compact_begin(visible, NULL));
+    REFUSE(INVALID, quire_compact_step(NULL, NULL, NULL));
+    REFUSE_OUT(INVALID, stats, quire_compact_step(NULL, NULL, &stats));
+    HARMLESS(&b, quire_compact_end(NULL));
+    HARMLESS(&b, quire_compact_end(&c));
+    CHECK(bench_memory(&b, &(quire_memory_options){.elastic = true,
+                                                   .kind.mask = 0x2,
+                                                   .address_space = 1 << 20,
+                                                   .pages.page_size = 4096}));
+    refusal_begin(&b);
+    REFUSE_OUT(UNSUPPORTED, c, quire_compact_begin(b.memory, &c));
+    quire_memory_destroy_all(&b.memories[2]);
+    b.memory = before;
+    refusal_begin(&b);
+    if (quire_compact_begin(visible, &c)) /* a checked build */
+        return;
+    REFUSE_OUT(BUSY, other, quire_compact_begin(visible, &other));
+    REFUSE_OUT(INVALID, stats,
+               quire_compact_step(c, &(quire_compact_limits){.unused = {0, 0, 1}}, &stats));
+    REFUSE(BUSY, quire_memory_destroy(&visible));
+    CHECK_OK(quire_compact_step(c, NULL, NULL));
+    quire_compact_end(&c);
+    CHECK(!c);
+}
+
 static const misuse_case cases[] = {
     {"creating memories", creation},
     {"elastic memories", elastic},
@@ -730,12 +761,13 @@ static const misuse_case cases[] = {
     {"flushing and invalidating many", syncing_many},
     {"writing and reading", copying},
     {"lazy allocations", lazy_allocations},
+    {"compaction", compaction},
     {"making views", making_views},
     {"using views", using_views},
     {NULL, NULL},
 };
 
-static const char *const headers[] = {"memory.h",     "page_policy.h", "preset.h",
-                                      "allocation.h", "elastic.h",     NULL};
+static const char *const headers[] = {"memory.h",  "page_policy.h", "preset.h", "allocation.h",
+                                      "elastic.h", "compact.h",     NULL};
 
 const misuse_area misuse_memory = {"memory", begin, end, cases, headers};

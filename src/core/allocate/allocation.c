@@ -34,6 +34,8 @@ static quire_result place_with_address(quire_memory *memory,
         return QUIRE_ERROR_NO_SPACE;
     qi_range_request request = qi_range_request_from(options);
     request.extras = QI_EXTRA_ADDRESS;
+    if (memory->is_movable)
+        request.extras |= QI_EXTRA_MOVABLE;
     quire_result result = qi_allocate_fast(memory, &request, slot);
     if (result || qi_addresses_add(memory, *slot, flags & QI_COMMITTED))
         return result;

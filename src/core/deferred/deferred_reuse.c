@@ -31,6 +31,7 @@ uint32_t qi_deferred_renew_raw(qi_shard *shard, const qi_wait *wait,
     qi_shard_count_allocation(shard, 1);
     record->requested = request->requested;
     record->user_data = request->user_data;
+    record->usage = qi_range_usage(request);
     qi_slot_renew(&memory->slots, slot);
     return slot;
 }
@@ -41,7 +42,6 @@ static uint32_t renew(qi_shard *shard, const qi_wait *wait, const qi_range_reque
     qi_slot *record = qi_memory_slot(shard->memory, wait->slot);
     record->meta = request->meta;
     record->object = (uint8_t)request->object;
-    record->usage = 0;
     record->extras = request->extras;
     return qi_deferred_renew_raw(shard, wait, request);
 }

@@ -45,7 +45,8 @@ bool qi_deferred_reuse(qi_shard *shard, quire_stream *stream, const qi_range_req
 /*
  * Require the shard's lock. The slot of a wait that was taken out of its queue becomes a new
  * allocation, and the reuse ends at once: no step may follow that can fail. The first requires that
- * the freed allocation and the new one are raw ranges without names, and the caller ends the wait.
+ * the freed allocation and the new one are raw ranges without names and with equal extras, and the
+ * caller ends the wait.
  * Both return the slot, which is PRIVATE.
  */
 uint32_t qi_deferred_renew_raw(qi_shard *shard, const qi_wait *wait,
@@ -64,7 +65,7 @@ static inline bool qi_deferred_reuse_at_once(qi_shard *shard, quire_stream *stre
     if (!wait)
         return false;
     const qi_slot *record = qi_memory_slot(shard->memory, wait->slot);
-    if (qi_unlikely(record->object || record->meta)) {
+    if (qi_unlikely(record->object || record->meta || record->extras != request->extras)) {
         *slot = qi_deferred_renew_any(shard, wait, request);
         return true;
     }

@@ -192,17 +192,46 @@ bool qi_addresses_reserve(quire_memory *memory)
     return qi_starts_reserve(&memory->addresses->starts, &memory->host);
 }
 
-bool qi_addresses_add(quire_memory *memory, uint32_t slot, bool visible)
+/* Adds the handle of a slot at the place of another one, or the same. */
+static bool add_at(quire_memory *memory, uint32_t slot, uint32_t place, bool visible)
 {
-    uint64_t address = qi_addresses_start_of(memory, slot);
+    uint64_t address = qi_addresses_start_of(memory, place);
     uint64_t id = qi_slot_future_handle(&memory->slots, slot).id;
     if (!address)
         return true;
     if (!qi_starts_put(&memory->addresses->starts, &memory->host, address, id, visible))
         return false;
-    qi_page_addresses_add(qi_memory_page(memory, slot)->addresses,
-                          qi_memory_slot(memory, slot)->offset, id);
+    qi_page_addresses_add(qi_memory_page(memory, place)->addresses,
+                          qi_memory_slot(memory, place)->offset, id);
     return true;
+}
+
+static void remove_at(quire_memory *memory, uint32_t slot, uint32_t place)
+{
+    uint64_t address = qi_addresses_start_of(memory, place);
+    if (!address)
+        return;
+    qi_page_addresses_remove(qi_memory_page(memory, place)->addresses,
+                             qi_memory_slot(memory, place)->offset);
+    qi_starts_remove(&memory->addresses->starts, address, slot);
+}
+
+bool qi_addresses_add(quire_memory *memory, uint32_t slot, bool visible)
+{
+    return add_at(memory, slot, slot, visible);
+}
+
+bool qi_addresses_enter_move(quire_memory *memory, uint32_t source, uint32_t target)
+{
+    return add_at(memory, source, target, false);
+}
+
+void qi_addresses_end_move(quire_memory *memory, uint32_t source, uint32_t target, bool has_moved)
+{
+    remove_at(memory, source, has_moved ? source : target);
+    if (has_moved)
+        qi_ignore(add_at(memory, source, target, true) ? QUIRE_SUCCESS
+                                                       : QUIRE_ERROR_OUT_OF_HOST_MEMORY);
 }
 
 void qi_addresses_hide(quire_memory *memory, uint32_t slot)
@@ -214,12 +243,7 @@ void qi_addresses_hide(quire_memory *memory, uint32_t slot)
 
 void qi_addresses_remove(quire_memory *memory, uint32_t slot)
 {
-    uint64_t address = qi_addresses_start_of(memory, slot);
-    if (!address)
-        return;
-    qi_page_addresses_remove(qi_memory_page(memory, slot)->addresses,
-                             qi_memory_slot(memory, slot)->offset);
-    qi_starts_remove(&memory->addresses->starts, address, slot);
+    remove_at(memory, slot, slot);
 }
 
 /*

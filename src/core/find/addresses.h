@@ -98,6 +98,14 @@ QUIRE_MUST_USE bool qi_addresses_add(quire_memory *memory, uint32_t slot, bool v
 void qi_addresses_hide(quire_memory *memory, uint32_t slot);
 void qi_addresses_remove(quire_memory *memory, uint32_t slot);
 
+/*
+ * For a slot that moves to the place of another one, before they exchange their places. Entering
+ * adds the handle of the source there, hidden; it fails as qi_addresses_add. Ending removes one of
+ * the two entries, and shows the one of the new place.
+ */
+QUIRE_MUST_USE bool qi_addresses_enter_move(quire_memory *memory, uint32_t source, uint32_t target);
+void qi_addresses_end_move(quire_memory *memory, uint32_t source, uint32_t target, bool has_moved);
+
 /* Requires no lock. Commits a reserved allocation, as qi_slot_commit, and shows it. */
 QUIRE_MUST_USE quire_result qi_addresses_commit(quire_memory *memory, quire_allocation allocation);
 

@@ -12,6 +12,7 @@
 #include "src/base/result.h"
 #include "src/core/allocate/request.h"
 #include "src/core/allocate/shard_growth.h"
+#include "src/core/compact/compact.h"
 #include "src/core/deferred/deferred_free.h"
 #include "src/core/find/addresses.h"
 #include "src/core/memory/device_members.h"
@@ -181,9 +182,10 @@ static quire_result create(const quire_memory *resolved, const quire_memory_opti
         return result;
     }
     uint64_t max_fast_size = qi_request_max_fast(memory);
+    memory->is_movable = options->movable;
     if (memory->addresses)
         memory->addresses->max_fast_size = max_fast_size;
-    else
+    else if (!options->movable)
         memory->max_fast_size = max_fast_size;
     *out = memory;
     return QUIRE_SUCCESS;
@@ -401,6 +403,9 @@ quire_result qi_memory_prepare_end(quire_memory *memory)
 {
     if (memory->device->is_disabled) /* no other call can free what it has */
         return QUIRE_SUCCESS;
+    if (memory->compaction)
+        return qi_fail_text(QUIRE_ERROR_BUSY, "a compaction of memory '%s' has not ended",
+                            memory->name);
     let_attachments_leave(memory);
     collect_passed(memory);
     uint64_t waiting = qi_deferred_count(memory);
@@ -465,6 +470,8 @@ void qi_memory_destroy_all(quire_memory **destroyed)
         qi_device_forget_default(memory->device, memory);
     memory->destroying_thread = qi_thread_self();
     qi_atomic_store_release_u32(&memory->is_ending, true);
+    if (memory->compaction)
+        qi_compact_end(memory->compaction);
     while (memory->attachments)
         memory->attachments->end(memory->attachments);
     do { /* again while hooks and log sinks make allocations in the last pages */

@@ -33,6 +33,13 @@ typedef struct qi_range_request {
     uint8_t extras; /* QI_EXTRA_... */
 } qi_range_request;
 
+/* What the record of a request for a raw range has as its usage. */
+static inline uint8_t qi_range_usage(const qi_range_request *request)
+{
+    const bool moves = request->extras & QI_EXTRA_MOVABLE && !request->object;
+    return moves ? (uint8_t)qi_highest_bit(request->alignment) : 0;
+}
+
 /*
  * Count an allocation of `bytes`, left padding included, in or out of a page. A page leaves the
  * list of empty pages with its first allocation and enters it with the free of its last.
@@ -101,6 +108,7 @@ static inline void qi_range_fill_record(qi_shard *shard, const qi_range_request 
         .left_padding = (uint32_t)at->left_padding,
         .shard = (uint8_t)shard->index,
         .object = (uint8_t)request->object,
+        .usage = qi_range_usage(request),
         .extras = request->extras,
     };
     qi_range_count_in(shard, record);

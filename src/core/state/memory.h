@@ -47,6 +47,7 @@ struct quire_memory {
     qi_atomic_u32 event_kinds; /* that this hook, that of the device, or a watcher wants */
     void *_Atomic watchers;    /* the first qi_watcher (event.h), or NULL; with the device's lock */
     qi_atomic_u32 is_ending;   /* 1: being destroyed, makes no more pages; visitors read it */
+    bool is_movable;           /* raw allocations are movable by default */
     bool is_elastic;           /* its only shared page has holes (page/backing.h) */
     uint64_t address_space;    /* bytes of addresses of its only shared page; 0: it has pages */
     uint64_t chunk;            /* bytes, a power of two: see resolve_chunk; 0: it has pages */
@@ -58,8 +59,9 @@ struct quire_memory {
     qi_calls calls;
     qi_account account; /* bytes of its pages, from before their creation until after their end */
 
-    uint64_t max_fast_size;         /* see qi_request_max_fast; 0 disables the fast path */
-    uint8_t extras;                 /* of all its allocations: QI_EXTRA_ADDRESS, or 0 */
+    struct quire_compaction *compaction; /* that has not ended; protected by the pages' lock */
+    uint64_t max_fast_size;              /* see qi_request_max_fast; 0 disables the fast path */
+    uint8_t extras;                      /* of all its allocations: QI_EXTRA_ADDRESS, or 0 */
     struct qi_addresses *addresses; /* find/addresses.h; NULL without find_by_address; constant */
 
     qi_slots slots;

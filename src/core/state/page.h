@@ -85,6 +85,7 @@ struct qi_page {
     const void *sleeper;   /* qi_thread_self of the thread that puts to sleep or wakes; or NULL */
     uint32_t last_point;   /* number of the last point that chunks of them wait for */
     bool over_budget;      /* its creation or last growth exceeded the backend's budget */
+    uint32_t compacted;    /* the last round of a compaction that looked at it: compact/compact.h */
     bool fresh; /* a dedicated page that the backend made with zeros for its allocation */
     qi_page_phase phase;
     /* qi_thread_self of the thread that makes, moves, resizes or destroys the page. In the child of
@@ -120,6 +121,7 @@ typedef struct qi_pages {
     uint64_t changes;   /* how often a page was published, moved, resized or destroyed */
     qi_page *being_made;
     uint64_t turns;           /* pages begun so far */
+    uint32_t compact_rounds;  /* begun so far: compact/compact.h */
     uint64_t last_size;       /* policy_size of the shared page made last; 0 before the first */
     uint64_t shared_bytes;    /* of shared pages: sizes.h */
     uint64_t floor;           /* bytes of pages to keep: quire_memory_preallocate */

@@ -96,9 +96,10 @@ class quire_on_out_of_memory(Structure):
 class quire_memory_options(Structure):
     _fields_: ClassVar[Fields] = [
         ("name", c_char_p), ("kind", quire_kind_request), ("elastic", c_bool), ("find_by_address", c_bool),
-        ("map_on_demand", c_bool), ("within_budget", c_bool), ("fit", quire_fit_options), ("shards", c_uint32),
-        ("pages", quire_page_policy), ("clock", quire_clock), ("on_out_of_memory", quire_on_out_of_memory),
-        ("limit", c_uint64), ("priority", c_float), ("address_space", c_uint64), ("unused", c_uint64 * 4)]
+        ("map_on_demand", c_bool), ("within_budget", c_bool), ("movable", c_bool), ("fit", quire_fit_options),
+        ("shards", c_uint32), ("pages", quire_page_policy), ("clock", quire_clock),
+        ("on_out_of_memory", quire_on_out_of_memory), ("limit", c_uint64), ("priority", c_float),
+        ("address_space", c_uint64), ("unused", c_uint64 * 4)]
 
 
 class quire_memory_info(Structure):
@@ -137,7 +138,7 @@ class quire_allocation_options(Structure):
         ("host_read", c_bool), ("zero", c_bool), ("dedicated", c_bool), ("mapped", c_bool),
         ("existing_pages", c_bool), ("within_budget", c_bool), ("upper", c_bool), ("user_data", c_uint64),
         ("stream", c_void_p), ("info", POINTER(quire_allocation_info)), ("offset_alignment", c_uint64),
-        ("lazy", c_bool), ("unused", c_uint64 * 3)]
+        ("lazy", c_bool), ("movable", c_bool), ("unused", c_uint64 * 3)]
 
 
 class quire_allocation(Structure):

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+/*
+ * quire/compact.h - compaction: frees pages by moving allocations out of the emptiest ones.
+ *
+ * For memories of pages. Elastic memories (quire_memory_options.elastic) need none: free chunks of
+ * their page serve any request.
+ *
+ * Allocations move that were requested as quire_allocation_options.movable. The handle stays valid;
+ * page, offset, address and pointer change. quire moves raw ranges, with their contents, while they
+ * are neither mapped, held nor in use by another call; calls that use an allocation wait until its
+ * move has ended. No work of a device may use a movable allocation during a step, except work that
+ * was recorded with quire_record_use: such an allocation stays.
+ *
+ *     quire_compaction *c;
+ *     quire_compact_stats done;
+ *     quire_compact_begin(memory, &c);
+ *     do                                       (once a frame, for example)
+ *         quire_compact_step(c, &(quire_compact_limits){.moves = 10}, &done);
+ *     while (!done.is_complete);
+ *     quire_compact_end(&c);
+ *
+ * Convergence: the allocations of a page move only if all of them have places in the other pages in
+ * use, so that the page becomes free. A compaction that can free no page moves nothing.
+ */
+#ifndef QUIRE_COMPACT_H
+#define QUIRE_COMPACT_H
+
+#include "quire/memory.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct quire_compaction quire_compaction;
+
+/* What one step does at most. 0: no limit. */
+typedef struct quire_compact_limits {
+    uint64_t moves;
+    uint64_t bytes;   /* of contents; a larger allocation moves alone */
+    uint64_t records; /* pages and allocations that are looked at, and up to 1,024 and the number of
+                         pages more; a step that finds nothing to move ends too */
+    uint64_t unused[4]; /* must be zero */
+} quire_compact_limits;
+
+/* What a compaction has done since it began. */
+typedef struct quire_compact_stats {
+    uint64_t moves;       /* allocations that have moved */
+    uint64_t bytes_moved; /* of their contents */
+    uint64_t pages_freed;
+    uint64_t bytes_freed; /* of these pages */
+    bool is_complete;     /* no further page can be freed now */
+    uint64_t unused[4];
+} quire_compact_stats;
+
+/*
+ * Begins a compaction of a memory. The caller ends it with quire_compact_end, before it destroys
+ * the memory. Moves nothing.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED (the memory is elastic, has slabs or another fit than
+ * segregated, its kind has no bytes that quire can copy, or the build is a checked one), BUSY (a
+ * compaction of the memory has not ended), OUT_OF_HOST_MEMORY.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_compact_begin(quire_memory *memory,
+                                                          quire_compaction **compaction);
+
+/*
+ * Moves allocations, up to the limits; NULL: until no further page can be freed. Pages that become
+ * empty go back to the backend at once, whatever the retention of the memory says, as far as
+ * quire_memory_preallocate allows. *stats receives what the compaction has done so far, also if the
+ * call fails; NULL is allowed. Other threads allocate, use and free in the memory meanwhile. One
+ * thread at a time uses a compaction.
+ * Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY, TOO_MANY_ALLOCATIONS, NOT_PERMITTED (the device is
+ * disabled), and those of copies. After an error every allocation is where its info says, with its
+ * contents, and the next step goes on.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_compact_step(quire_compaction *compaction,
+                                                         const quire_compact_limits *limits,
+                                                         quire_compact_stats *stats);
+
+/* Ends a compaction, complete or not, and sets *compaction to NULL. What has moved stays where it
+   is. */
+QUIRE_API void quire_compact_end(quire_compaction **compaction);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+/*
+ * compact.h - empties pages, the emptiest first: what lives in one gets places in the others that
+ * are in use, and the page goes back to the backend.
+ *
+ * A round looks at each page of a shard once, from that with the fewest live bytes on. A page is a
+ * source if all its allocations can move now, and places for all of them are found at the same
+ * time; then they move. The round ends at a page with more live bytes than the other pages have
+ * free ones, so that neither it nor a fuller one can become empty. If a round has freed a page,
+ * another one follows; otherwise the shard is compact, and the next shard's turn comes.
+ * Convergence: nothing moves unless a page will be free, but for what other threads do meanwhile.
+ *
+ * A step looks at a bounded number of records under each hold of a shard's lock, and copies
+ * without a lock. Other threads allocate, use and free meanwhile.
+ */
+#ifndef QUIRE_SRC_CORE_COMPACT_COMPACT_H
+#define QUIRE_SRC_CORE_COMPACT_COMPACT_H
+
+#include "quire/compact.h"
+#include "src/core/state/memory.h"
+
+/* As quire_compact_begin and quire_compact_end, for checked pointers. */
+QUIRE_MUST_USE quire_result qi_compact_begin(quire_memory *memory, quire_compaction **compaction);
+void qi_compact_end(quire_compaction *c);
+
+/* As quire_compact_step. Requires no lock. */
+QUIRE_MUST_USE quire_result qi_compact_step(quire_compaction *c, const quire_compact_limits *limits,
+                                            quire_compact_stats *stats);
+
+#endif

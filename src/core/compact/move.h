@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+/*
+ * move.h - an allocation gets a place in another page, with its contents; its handle stays.
+ *
+ * The new place is that of a second slot, the target, which is PRIVATE and has no object and no
+ * name. The source is in the state of a move (qi_slot_begin_move) while its contents are copied, so
+ * that no call sees half of them. Then the records of both exchange their places, and the target is
+ * released with the old one. Each step leaves an allocation whose record is true.
+ *
+ * A raw range moves that was requested as movable and is not on a dedicated page, unless it is
+ * mapped, in use, or used by work that was recorded.
+ */
+#ifndef QUIRE_SRC_CORE_COMPACT_MOVE_H
+#define QUIRE_SRC_CORE_COMPACT_MOVE_H
+
+#include "src/core/state/memory.h"
+
+typedef struct qi_move {
+    uint32_t source, target; /* slots */
+    bool is_entered;         /* the handle of the source is found at the new address, once shown */
+} qi_move;
+
+/* Requires the shard's lock. Whether an allocation can move now. */
+bool qi_move_is_possible(const quire_memory *memory, uint32_t slot);
+
+/*
+ * Requires the shard's lock. Takes a range for an allocation of a page in another page that has
+ * allocations, so that it stays in use. Returns NO_SPACE, without a sentence, if none has room.
+ */
+QUIRE_MUST_USE quire_result qi_move_find_place(qi_shard *shard, const qi_page *page,
+                                               const qi_slot *record, quire_range *range);
+
+/*
+ * Requires the shard's lock. Begins the move of an allocation out of its page. Returns NO_SPACE,
+ * without a sentence, if it cannot move now or no other page in use has room. Fails as
+ * qi_slot_take. On failure nothing has changed.
+ */
+QUIRE_MUST_USE quire_result qi_move_begin(qi_shard *shard, uint32_t slot, qi_move *move);
+
+/* Requires no lock. Copies the contents to the new place. Fails as a copy does, and with
+   OUT_OF_HOST_MEMORY. */
+QUIRE_MUST_USE quire_result qi_move_copy(quire_memory *memory, qi_move *move);
+
+/* Requires the shard's lock. The source gets the new place, the target the old one. */
+void qi_move_complete(qi_shard *shard, qi_move *move);
+
+/* Requires no lock. Ends a move, complete or not, and releases the place that nobody uses. */
+void qi_move_end(quire_memory *memory, const qi_move *move);
+
+#endif
