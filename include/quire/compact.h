@@ -25,7 +25,7 @@
 #ifndef QUIRE_COMPACT_H
 #define QUIRE_COMPACT_H
 
-#include "quire/memory.h"
+#include "quire/stream.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -76,8 +76,61 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_compact_step(quire_compaction *compa
                                                          const quire_compact_limits *limits,
                                                          quire_compact_stats *stats);
 
+/* ---- moves that the caller executes --------------------------------------------------------- */
+
+/*
+ * A move of an allocation to a target. Both are allocations until the move ends: the target has a
+ * handle and can be bound, mapped, written and queried; it has the size of the source, no name, and
+ * counts as an allocation. The source can be used as before, but what is written to it after its
+ * contents were copied is lost.
+ */
+typedef struct quire_compact_move {
+    quire_allocation source;
+    quire_allocation target;
+    uint64_t size; /* bytes to copy: what was requested */
+    uint64_t unused[1];
+} quire_compact_move;
+
+/*
+ * Offers moves, for example of ranges that have Vulkan objects of the caller: up to `room` of them,
+ * within the limits, written to `moves` with their number in *count. Allocations move that are not
+ * in use; mapped ones too, unless pages are mapped on demand. A target of an allocation that was
+ * made with `mapped` is mapped in the same way. The caller copies the contents, creates and binds
+ * objects anew, and then accepts or declines each move. Further moves may be offered before. No
+ * moves: none is possible until offered ones end, or *complete is true: no further page can be
+ * freed now. `complete` may be NULL.
+ * Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY, TOO_MANY_ALLOCATIONS, NOT_PERMITTED (the device is
+ * disabled). After an error the moves in `moves` are offered all the same.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_compact_offer(quire_compaction *compaction,
+                                                          const quire_compact_limits *limits,
+                                                          quire_compact_move *moves, uint64_t room,
+                                                          uint64_t *count, bool *complete);
+
+/*
+ * Ends a move whose contents were copied, or will be before `after` passes. The source has the
+ * place of the target from now on, and keeps its handle, name, user data and maps; pointers to it
+ * and addresses of it change. The handle of the target ends; the old place is free once the point
+ * has passed; NULL: now.
+ * Errors: INVALID_ARGUMENT (the move was not offered, or has ended), STALE_HANDLE (the source was
+ * freed: the move has ended and the target is freed, too), BUSY (the source is in use by another
+ * call, held, or has recorded uses, or the target is in use or mapped: the move has not ended),
+ * OUT_OF_HOST_MEMORY, and as quire_free_after_point for the point.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_compact_accept(quire_compaction *compaction,
+                                                           const quire_compact_move *move,
+                                                           const quire_point *after);
+
+/*
+ * Ends a move without moving, and frees the target. The page of the source is not offered again in
+ * this round of the compaction. Errors: INVALID_ARGUMENT (the move was not offered, or has ended),
+ * STALE_HANDLE (the target was freed: the move has ended), BUSY (the target is in use or mapped).
+ */
+QUIRE_API quire_result quire_compact_decline(quire_compaction *compaction,
+                                             const quire_compact_move *move);
+
 /* Ends a compaction, complete or not, and sets *compaction to NULL. What has moved stays where it
-   is. */
+   is. Moves that have not ended are declined; a target that is in use or mapped stays allocated. */
 QUIRE_API void quire_compact_end(quire_compaction **compaction);
 
 #ifdef __cplusplus

@@ -712,11 +712,16 @@ static void compaction(void)
 {
     quire_compaction *c = NULL, *other = NULL;
     quire_compact_stats stats;
+    quire_compact_move move = {live, live, SIZE, {0}};
+    uint64_t count;
     quire_memory *before = b.memory;
     REFUSE_OUT(INVALID, c, quire_compact_begin(NULL, &c));
     REFUSE(INVALID, quire_compact_begin(visible, NULL));
     REFUSE(INVALID, quire_compact_step(NULL, NULL, NULL));
     REFUSE_OUT(INVALID, stats, quire_compact_step(NULL, NULL, &stats));
+    REFUSE_OUT(INVALID, count, quire_compact_offer(NULL, NULL, &move, 1, &count, NULL));
+    REFUSE(INVALID, quire_compact_accept(NULL, &move, NULL));
+    REFUSE(INVALID, quire_compact_decline(NULL, &move));
     HARMLESS(&b, quire_compact_end(NULL));
     HARMLESS(&b, quire_compact_end(&c));
     CHECK(bench_memory(&b, &(quire_memory_options){.elastic = true,
@@ -733,6 +738,15 @@ static void compaction(void)
     REFUSE_OUT(BUSY, other, quire_compact_begin(visible, &other));
     REFUSE_OUT(INVALID, stats,
                quire_compact_step(c, &(quire_compact_limits){.unused = {0, 0, 1}}, &stats));
+    REFUSE_OUT(INVALID, count, quire_compact_offer(c, NULL, NULL, 1, &count, NULL));
+    REFUSE(INVALID, quire_compact_offer(c, NULL, &move, 1, NULL, NULL));
+    REFUSE_OUT(
+        INVALID, count,
+        quire_compact_offer(c, &(quire_compact_limits){.unused = {1}}, &move, 1, &count, NULL));
+    REFUSE(INVALID, quire_compact_accept(c, NULL, NULL));
+    REFUSE(INVALID, quire_compact_accept(c, &move, NULL)); /* it was not offered */
+    REFUSE(INVALID, quire_compact_decline(c, NULL));
+    REFUSE(INVALID, quire_compact_decline(c, &move));
     REFUSE(BUSY, quire_memory_destroy(&visible));
     CHECK_OK(quire_compact_step(c, NULL, NULL));
     quire_compact_end(&c);

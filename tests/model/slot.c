@@ -211,10 +211,10 @@ static void released_as_often(void)
 static void move(void)
 {
     const uint32_t slot = qi_handle_slot(allocation.id);
-    if (!qi_slot_begin_move(&slots, slot))
+    if (!qi_slot_begin_move(&slots, slot, NULL))
         return;
     model_write(&contents, 1);
-    qi_slot_end_move(&slots, slot);
+    qi_slot_end_move(&slots, slot, 0);
 }
 
 static void freed_or_in_use(void)

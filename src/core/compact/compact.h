@@ -27,4 +27,13 @@ void qi_compact_end(quire_compaction *c);
 QUIRE_MUST_USE quire_result qi_compact_step(quire_compaction *c, const quire_compact_limits *limits,
                                             quire_compact_stats *stats);
 
+/* As the public functions of these names. Require no lock. */
+QUIRE_MUST_USE quire_result qi_compact_offer(quire_compaction *c,
+                                             const quire_compact_limits *limits,
+                                             quire_compact_move *moves, uint64_t room,
+                                             uint64_t *count, bool *is_complete);
+QUIRE_MUST_USE quire_result qi_compact_accept(quire_compaction *c, const quire_compact_move *move,
+                                              const quire_point *after);
+QUIRE_MUST_USE quire_result qi_compact_decline(quire_compaction *c, const quire_compact_move *move);
+
 #endif

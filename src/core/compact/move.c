@@ -6,21 +6,24 @@
 #include "src/core/compact/move.h"
 
 #include "src/base/result.h"
+#include "src/core/allocate/allocation.h"
 #include "src/core/copy/copy_path.h"
 #include "src/core/find/addresses.h"
+#include "src/core/page/map.h"
 #include "src/core/page/range.h"
 #include "src/space/space.h"
 
 /* ---- begin -------------------------------------------------------------------------------- */
 
-bool qi_move_is_possible(const quire_memory *memory, uint32_t slot)
+bool qi_move_is_possible(const quire_memory *memory, uint32_t slot, bool by_caller)
 {
     const qi_slot *record = qi_memory_slot(memory, slot);
-    const uint8_t staying = QI_EXTRA_OBJECT | QI_EXTRA_MAPPED;
     const uint64_t word = qi_atomic_load_acquire_u64(qi_slot_state(&memory->slots, slot));
-    return qi_word_phase(word) == QI_PHASE_LIVE && !qi_word_maps(word) && !qi_word_uses(word) &&
-           record->extras & QI_EXTRA_MOVABLE && !(record->extras & staying) && record->range.id &&
-           !(record->meta && record->meta->uses);
+    const bool is_mapped = qi_word_maps(word) || record->extras & QI_EXTRA_MAPPED;
+    return qi_word_phase(word) == QI_PHASE_LIVE && !qi_word_uses(word) &&
+           record->extras & QI_EXTRA_MOVABLE && !record->object && record->range.id &&
+           !(record->meta && record->meta->uses) &&
+           (!is_mapped || (by_caller && !memory->maps_on_demand));
 }
 
 static quire_result take_place(qi_shard *shard, const qi_page *page, const qi_slot *record,
@@ -63,12 +66,13 @@ static quire_result take_target(qi_shard *shard, const qi_slot *record, uint32_t
 quire_result qi_move_begin(qi_shard *shard, uint32_t slot, qi_move *move)
 {
     quire_memory *memory = shard->memory;
-    if (!qi_move_is_possible(memory, slot) || !qi_slot_begin_move(&memory->slots, slot))
+    if (!qi_move_is_possible(memory, slot, false) ||
+        !qi_slot_begin_move(&memory->slots, slot, NULL))
         return QUIRE_ERROR_NO_SPACE;
     *move = (qi_move){.source = slot};
     quire_result result = take_target(shard, qi_memory_slot(memory, slot), &move->target);
     if (result)
-        qi_slot_end_move(&memory->slots, slot);
+        qi_slot_end_move(&memory->slots, slot, 0);
     return result;
 }
 
@@ -144,6 +148,77 @@ void qi_move_end(quire_memory *memory, const qi_move *move)
 {
     if (move->is_entered)
         qi_addresses_end_move(memory, move->source, move->target, false);
-    qi_slot_end_move(&memory->slots, move->source);
+    qi_slot_end_move(&memory->slots, move->source, 0);
     qi_release_unpublished(memory, move->target);
+}
+
+/* ---- by the caller ------------------------------------------------------------------------ */
+
+quire_result qi_move_offer(qi_shard *shard, uint32_t slot, qi_move *move)
+{
+    if (!qi_move_is_possible(shard->memory, slot, true))
+        return QUIRE_ERROR_NO_SPACE;
+    *move = (qi_move){.source = slot, .handle = qi_slot_public_handle(&shard->memory->slots, slot)};
+    return take_target(shard, qi_memory_slot(shard->memory, slot), &move->target);
+}
+
+quire_result qi_move_publish(quire_memory *memory, const qi_move *move, quire_allocation *target)
+{
+    const uint32_t slot = move->target;
+    qi_slot *record = qi_memory_slot(memory, slot);
+    quire_result result = QUIRE_SUCCESS;
+    record->extras |= memory->extras;
+    if (qi_memory_slot(memory, move->source)->extras & QI_EXTRA_MAPPED)
+        result = qi_page_map_keep(memory, slot);
+    if (!result && memory->addresses && !qi_addresses_add(memory, slot, true))
+        result = qi_addresses_refuse();
+    if (result) {
+        qi_release_unpublished(memory, slot);
+        return result;
+    }
+    qi_allocation_publish(memory, slot, QI_PHASE_LIVE, 0, NULL, NULL, target);
+    return QUIRE_SUCCESS;
+}
+
+/* Requires the shard's lock. The source moves, the target is PRIVATE. */
+static quire_result exchange(qi_shard *shard, qi_move *move)
+{
+    quire_memory *memory = shard->memory;
+    if (memory->addresses) {
+        move->is_entered = qi_addresses_enter_move(memory, move->source, move->target);
+        if (!move->is_entered)
+            return qi_addresses_refuse();
+        qi_addresses_remove(memory, move->target);
+        qi_memory_slot(memory, move->target)->extras &= (uint8_t)~QI_EXTRA_ADDRESS;
+    }
+    qi_move_complete(shard, move);
+    return QUIRE_SUCCESS;
+}
+
+static quire_result refuse_source(quire_allocation source)
+{
+    return qi_fail_with(QUIRE_ERROR_BUSY,
+                        "allocation %x is in use by another call, held, or has recorded uses: its "
+                        "move cannot be accepted now",
+                        source.id);
+}
+
+/* A fork waits for the lock: a child has all of it or nothing. */
+quire_result qi_move_exchange(qi_shard *shard, quire_allocation source, uint32_t target)
+{
+    const qi_slots *slots = &shard->memory->slots;
+    qi_move move = {.source = qi_handle_slot(source.id), .target = target};
+    uint32_t maps = 0;
+    qi_lock_acquire(&shard->lock); /* a slot that has the handle does not get another one */
+    quire_result result = qi_slot_check(slots, source, QI_ACCEPT_LIVE);
+    if (!result && !qi_move_is_possible(shard->memory, move.source, true))
+        result = refuse_source(source);
+    if (!result && !qi_slot_begin_move(slots, move.source, &maps))
+        result = refuse_source(source);
+    if (!result) {
+        result = exchange(shard, &move);
+        qi_slot_end_move(slots, move.source, maps);
+    }
+    qi_lock_release(&shard->lock);
+    return result;
 }

@@ -9,19 +9,24 @@
  *
  * A raw range moves that was requested as movable and is not on a dedicated page, unless it is
  * mapped, in use, or used by work that was recorded.
+ *
+ * If the caller executes the move, the target is an allocation like others: it has a handle. Then
+ * mapped ones move as well, unless pages are mapped on demand.
  */
 #ifndef QUIRE_SRC_CORE_COMPACT_MOVE_H
 #define QUIRE_SRC_CORE_COMPACT_MOVE_H
 
+#include "quire/stream.h"
 #include "src/core/state/memory.h"
 
 typedef struct qi_move {
     uint32_t source, target; /* slots */
+    quire_allocation handle; /* of the source of an offer, which may have been freed since */
     bool is_entered;         /* the handle of the source is found at the new address, once shown */
 } qi_move;
 
-/* Requires the shard's lock. Whether an allocation can move now. */
-bool qi_move_is_possible(const quire_memory *memory, uint32_t slot);
+/* Requires the shard's lock. Whether an allocation can move now; by the caller, or by quire. */
+bool qi_move_is_possible(const quire_memory *memory, uint32_t slot, bool by_caller);
 
 /*
  * Requires the shard's lock. Takes a range for an allocation of a page in another page that has
@@ -46,5 +51,25 @@ void qi_move_complete(qi_shard *shard, qi_move *move);
 
 /* Requires no lock. Ends a move, complete or not, and releases the place that nobody uses. */
 void qi_move_end(quire_memory *memory, const qi_move *move);
+
+/* ---- by the caller ------------------------------------------------------------------------ */
+
+/* Requires the shard's lock. As qi_move_begin, but the source goes on as it is. */
+QUIRE_MUST_USE quire_result qi_move_offer(qi_shard *shard, uint32_t slot, qi_move *move);
+
+/*
+ * Requires no lock. Makes the target of an offer an allocation, mapped for good if the source is.
+ * Fails with what a map fails with, and with OUT_OF_HOST_MEMORY; the target is released then.
+ */
+QUIRE_MUST_USE quire_result qi_move_publish(quire_memory *memory, const qi_move *move,
+                                            quire_allocation *target);
+
+/*
+ * Requires no lock. The source gets the place of the target, a PRIVATE slot of this shard, which
+ * has the old one then. Fails as handles do for the source, with BUSY while it cannot move, and
+ * with OUT_OF_HOST_MEMORY. On failure nothing has changed.
+ */
+QUIRE_MUST_USE quire_result qi_move_exchange(qi_shard *shard, quire_allocation source,
+                                             uint32_t target);
 
 #endif

@@ -273,12 +273,9 @@ static void end_extras(qi_shard *shard, const qi_slot *record, uint32_t slot)
     qi_lock_acquire(&shard->lock);
 }
 
-/*
- * Frees a claimed slot after its recorded uses and after a value of the stream (NULL: none). Fails
- * with OUT_OF_HOST_MEMORY; the slot is unchanged then.
- */
-static quire_result free_after(quire_memory *memory, uint32_t slot, quire_stream *stream,
-                               uint64_t value)
+/* Without a stream: after its recorded uses. */
+quire_result qi_deferred_free_after(quire_memory *memory, uint32_t slot, quire_stream *stream,
+                                    uint64_t value)
 {
     qi_slot *record = qi_memory_slot(memory, slot);
     qi_shard *shard = qi_shard_of(memory, record);
@@ -312,7 +309,7 @@ quire_result qi_deferred_free(quire_memory *memory, uint32_t slot)
 {
     const qi_slot_meta *meta = qi_memory_slot(memory, slot)->meta;
     if (meta && meta->uses)
-        return free_after(memory, slot, NULL, 0);
+        return qi_deferred_free_after(memory, slot, NULL, 0);
     qi_event_freed(memory, slot, NULL);
     return qi_release_checked(memory, slot);
 }
@@ -324,7 +321,7 @@ quire_result qi_deferred_claim_and_free(quire_memory *memory, quire_allocation a
     quire_result result = qi_slot_claim(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
     if (result)
         return result;
-    result = free_after(memory, slot, stream, value);
+    result = qi_deferred_free_after(memory, slot, stream, value);
     if (result == QUIRE_ERROR_OUT_OF_HOST_MEMORY)
         qi_slot_unclaim(&memory->slots, slot);
     return result;

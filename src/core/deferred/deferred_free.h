@@ -61,6 +61,11 @@ typedef struct qi_wait qi_wait;
  */
 quire_result qi_deferred_free(quire_memory *memory, uint32_t slot);
 
+/* The same after a value of the stream as well. Also fails with OUT_OF_HOST_MEMORY; the slot is
+   unchanged then. */
+quire_result qi_deferred_free_after(quire_memory *memory, uint32_t slot, quire_stream *stream,
+                                    uint64_t value);
+
 /*
  * Requires no lock. Claims an allocation in a phase of `accept` (QI_ACCEPT_LIVE or
  * QI_ACCEPT_RESERVED) and frees it after its recorded uses. Fails as handles do; nothing changed

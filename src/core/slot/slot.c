@@ -239,12 +239,17 @@ quire_result qi_slot_check(const qi_slots *slots, quire_allocation allocation, i
 
 /* ---- moves -------------------------------------------------------------------------------- */
 
-bool qi_slot_begin_move(const qi_slots *slots, uint32_t slot)
+bool qi_slot_begin_move(const qi_slots *slots, uint32_t slot, uint32_t *maps)
 {
     qi_atomic_u64 *state = qi_slot_state(slots, slot);
-    const uint32_t generation = qi_slot_generation(qi_atomic_load_u64(state));
-    return qi_atomic_take_u64(state, qi_slot_word(generation, QI_PHASE_LIVE, 0),
-                              qi_slot_word(generation, 0, 0) | QI_WORD_MOVING);
+    const uint64_t word = qi_atomic_load_u64(state);
+    const uint64_t generation = qi_slot_word(qi_slot_generation(word), 0, 0);
+    const uint64_t mapped = maps ? qi_word_maps(word) : 0;
+    const uint64_t still =
+        qi_slot_word(qi_slot_generation(word), QI_PHASE_LIVE, mapped << QI_WORD_MAP_SHIFT);
+    if (maps)
+        *maps = (uint32_t)mapped;
+    return qi_atomic_take_u64(state, still, generation | QI_WORD_MOVING);
 }
 
 /* Every qi_slots is part of a record that is not const. */
@@ -253,11 +258,12 @@ static qi_atomic_u32 *ended_moves(const qi_slots *slots)
     return (qi_atomic_u32 *)(uintptr_t)&slots->moves;
 }
 
-void qi_slot_end_move(const qi_slots *slots, uint32_t slot)
+void qi_slot_end_move(const qi_slots *slots, uint32_t slot, uint32_t maps)
 {
     qi_atomic_u64 *state = qi_slot_state(slots, slot);
     const uint32_t generation = qi_slot_generation(qi_atomic_load_u64(state));
-    qi_atomic_store_release_u64(state, qi_slot_word(generation, QI_PHASE_LIVE, 0));
+    qi_atomic_store_release_u64(
+        state, qi_slot_word(generation, QI_PHASE_LIVE, (uint64_t)maps << QI_WORD_MAP_SHIFT));
     qi_atomic_add_release_u32(ended_moves(slots), 1); /* after the word */
     qi_sleep_wake_all(ended_moves(slots));
 }

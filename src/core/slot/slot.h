@@ -493,10 +493,11 @@ void qi_slot_end_sleep(const qi_slots *slots, uint32_t slot, qi_phase phase);
 /*
  * A slot moves while its record changes, and its contents with it: qi_slot_begin_use and the claims
  * of frees wait until that has ended, and hold no lock. Beginning returns false unless the slot is
- * LIVE without maps and uses.
+ * LIVE without uses, and without maps if `maps` is NULL. Otherwise *maps receives them, and ending
+ * restores as many.
  */
-bool qi_slot_begin_move(const qi_slots *slots, uint32_t slot);
-void qi_slot_end_move(const qi_slots *slots, uint32_t slot);
+bool qi_slot_begin_move(const qi_slots *slots, uint32_t slot, uint32_t *maps);
+void qi_slot_end_move(const qi_slots *slots, uint32_t slot, uint32_t maps);
 
 /*
  * Changes LIVE or ASLEEP (for an abort RESERVED) to PRIVATE. The slot belongs to the caller, who

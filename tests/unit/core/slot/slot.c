@@ -234,22 +234,44 @@ CASE(only_a_live_slot_without_maps_and_uses_moves)
 {
     const quire_allocation handle = take_live(b);
     uint32_t slot = 0, reserved = take(b);
-    CHECK(!qi_slot_begin_move(&b->slots, reserved));
+    CHECK(!qi_slot_begin_move(&b->slots, reserved, NULL));
     CHECK_OK(qi_slot_begin_use(&b->slots, handle, ANY, &slot));
-    CHECK(!qi_slot_begin_move(&b->slots, slot));
+    CHECK(!qi_slot_begin_move(&b->slots, slot, NULL));
     CHECK_OK(qi_slot_add_map(&b->slots, slot));
     qi_slot_end_use(&b->slots, slot);
-    CHECK(!qi_slot_begin_move(&b->slots, slot));
+    CHECK(!qi_slot_begin_move(&b->slots, slot, NULL));
     CHECK_OK(qi_slot_remove_map(&b->slots, slot));
-    CHECK(qi_slot_begin_move(&b->slots, slot));
-    CHECK(!qi_slot_begin_move(&b->slots, slot));
+    CHECK(qi_slot_begin_move(&b->slots, slot, NULL));
+    CHECK(!qi_slot_begin_move(&b->slots, slot, NULL));
     CHECK_EQ(qi_slot_phase(&b->slots, slot), QI_PHASE_LIVE);
     CHECK_EQ(qi_slot_map_count(&b->slots, slot), 0);
     CHECK_EQ(qi_slot_public_handle(&b->slots, slot).id, handle.id);
     CHECK(qi_slot_is_live(&b->slots, handle.id));
-    qi_slot_end_move(&b->slots, slot);
+    qi_slot_end_move(&b->slots, slot, 0);
     give(b, handle);
-    CHECK(!qi_slot_begin_move(&b->slots, slot));
+    CHECK(!qi_slot_begin_move(&b->slots, slot, NULL));
+}
+
+/* Maps are another slot's meanwhile, and come back with the end. */
+CASE(a_mapped_slot_moves_if_the_mover_takes_care_of_its_maps)
+{
+    const quire_allocation handle = take_live(b);
+    const uint32_t slot = qi_handle_slot(handle.id);
+    uint32_t maps = 9, again = 0;
+    CHECK_OK(qi_slot_begin_use(&b->slots, handle, ANY, &again));
+    CHECK_OK(qi_slot_add_map(&b->slots, slot));
+    CHECK_OK(qi_slot_add_map(&b->slots, slot));
+    CHECK(!qi_slot_begin_move(&b->slots, slot, &maps)); /* it is in use */
+    qi_slot_end_use(&b->slots, slot);
+    CHECK(!qi_slot_begin_move(&b->slots, slot, NULL));
+    CHECK(qi_slot_begin_move(&b->slots, slot, &maps));
+    CHECK_EQ(maps, 2);
+    CHECK(!qi_slot_begin_move(&b->slots, slot, &again));
+    qi_slot_end_move(&b->slots, slot, maps);
+    CHECK_EQ(qi_slot_map_count(&b->slots, slot), 2);
+    CHECK_OK(qi_slot_remove_map(&b->slots, slot));
+    CHECK_OK(qi_slot_remove_map(&b->slots, slot));
+    give(b, handle);
 }
 
 /* The mover may be the caller of the backend. */
@@ -257,12 +279,12 @@ CASE(inside_the_backend_nobody_waits_for_a_move)
 {
     const quire_allocation handle = take_live(b);
     uint32_t slot = 0;
-    CHECK(qi_slot_begin_move(&b->slots, qi_handle_slot(handle.id)));
+    CHECK(qi_slot_begin_move(&b->slots, qi_handle_slot(handle.id), NULL));
     qi_transit_begin();
     CHECK_FAILS(qi_slot_begin_use(&b->slots, handle, ANY, &slot), QUIRE_ERROR_BUSY);
     CHECK_FAILS(qi_slot_claim(&b->slots, handle, QI_ACCEPT_LIVE, &slot), QUIRE_ERROR_BUSY);
     qi_transit_end();
-    qi_slot_end_move(&b->slots, qi_handle_slot(handle.id));
+    qi_slot_end_move(&b->slots, qi_handle_slot(handle.id), 0);
     give(b, handle);
 }
 
@@ -286,11 +308,11 @@ CASE(a_use_waits_until_the_move_has_ended)
 {
     waiting w = {.b = b, .handle = take_live(b)};
     pthread_t thread;
-    CHECK(qi_slot_begin_move(&b->slots, qi_handle_slot(w.handle.id)));
+    CHECK(qi_slot_begin_move(&b->slots, qi_handle_slot(w.handle.id), NULL));
     CHECK_EQ(pthread_create(&thread, NULL, use, &w), 0);
     nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     CHECK_EQ(qi_atomic_load_u32(&w.used), 0);
-    qi_slot_end_move(&b->slots, qi_handle_slot(w.handle.id));
+    qi_slot_end_move(&b->slots, qi_handle_slot(w.handle.id), 0);
     CHECK_EQ(pthread_join(thread, NULL), 0);
     CHECK_EQ(qi_atomic_load_u32(&w.used), 1);
     give(b, w.handle);
@@ -300,11 +322,11 @@ CASE(the_child_of_a_fork_ends_the_moves_of_vanished_threads)
 {
     const quire_allocation handle = take_live(b);
     const uint32_t slot = qi_handle_slot(handle.id);
-    CHECK(qi_slot_begin_move(&b->slots, slot));
+    CHECK(qi_slot_begin_move(&b->slots, slot, NULL));
     qi_slots_drop_uses(&b->slots);
     CHECK_EQ(qi_slot_map_count(&b->slots, slot), 0);
-    CHECK(qi_slot_begin_move(&b->slots, slot));
-    qi_slot_end_move(&b->slots, slot);
+    CHECK(qi_slot_begin_move(&b->slots, slot, NULL));
+    qi_slot_end_move(&b->slots, slot, 0);
     give(b, handle);
 }
 

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+/*
+ * source.c - selects the page to empty: that with the fewest live bytes whose allocations can all
+ * move, and have places elsewhere at the same time.
+ */
+#include "src/core/compact/source.h"
+
+#include "src/base/result.h"
+#include "src/core/page/life.h"
+#include "src/core/page/range.h"
+#include "src/space/fit.h"
+#include "src/space/space.h"
+
+enum {
+    MAX_LOOKED_AT = 1024, /* allocations of a page that one hold of the lock looks at */
+    WORTH = 128           /* a page is a source if at least this part of it is free: 1 / WORTH */
+};
+
+/* ---- limits ------------------------------------------------------------------------------- */
+
+static uint64_t limit_of(uint64_t limit)
+{
+    return limit ? limit : UINT64_MAX;
+}
+
+qi_allowance qi_allowance_from(const quire_compact_limits *limits)
+{
+    static const quire_compact_limits none = {0};
+    limits = limits ? limits : &none;
+    return (qi_allowance){.moves = limit_of(limits->moves),
+                          .bytes = limit_of(limits->bytes),
+                          .records = limit_of(limits->records)};
+}
+
+/* ---- pages -------------------------------------------------------------------------------- */
+
+static uint64_t free_in(const qi_page *page)
+{
+    return page->native.bytes - page->tally->live_bytes;
+}
+
+/* Whether a page has allocations of this shard that ranges elsewhere could hold. */
+static bool is_in_use(const qi_page *page, const qi_shard *shard)
+{
+    return page->phase == QI_PAGE_LIVE && page->shard == shard && !page->dedicated &&
+           page->tally->allocation_count;
+}
+
+/* Finds the page with the fewest live bytes that the round has not looked at. *free receives the
+   free bytes of all pages in use. Also requires the lock of the pages. */
+static qi_page *find_emptiest(const quire_compaction *c, uint64_t *free)
+{
+    qi_pages *pages = &c->memory->pages;
+    qi_page *best = NULL;
+    *free = 0;
+    for (uint32_t i = 0; i < pages->top; i++) {
+        qi_page *page = qi_page_at(pages, i);
+        if (!is_in_use(page, qi_compact_shard(c)))
+            continue;
+        *free += free_in(page);
+        if (page->compacted != c->round && free_in(page) >= page->native.bytes / WORTH &&
+            (!best || page->tally->live_bytes < best->tally->live_bytes))
+            best = page;
+    }
+    return best;
+}
+
+/* What a walk over a page looks for: its first allocations from an offset on. */
+typedef struct search {
+    uint64_t offset;
+    uint32_t *slots;
+    uint32_t count, room;
+} search;
+
+static bool look(void *user, const quire_space_item *item)
+{
+    search *s = user;
+    if (!item->is_free && item->offset >= s->offset)
+        s->slots[s->count++] = (uint32_t)item->user;
+    return s->count < s->room;
+}
+
+static uint32_t find_in(const quire_compaction *c, const qi_page *page, uint32_t *slots,
+                        uint32_t room)
+{
+    search s = {.offset = c->offset, .slots = slots, .room = room};
+    qi_space_walk_region(qi_compact_shard(c)->space, page->region, look, &s);
+    return s.count;
+}
+
+/* Takes ranges outside a page for allocations of it, as many as there is room for. */
+static uint32_t try_places(const quire_compaction *c, const qi_page *page, const uint32_t *slots,
+                           uint32_t count, quire_range *ranges)
+{
+    qi_shard *shard = qi_compact_shard(c);
+    for (uint32_t i = 0; i < count; i++)
+        if (!qi_move_is_possible(c->memory, slots[i], c->by_caller) ||
+            qi_move_find_place(shard, page, qi_memory_slot(c->memory, slots[i]), &ranges[i]))
+            return i;
+    return count;
+}
+
+/* Whether all allocations of a page can move now, and have places at the same time. Beyond those
+   that are looked at, the bytes decide. */
+static bool can_become_empty(quire_compaction *c, const qi_page *page, qi_allowance *left)
+{
+    uint32_t slots[MAX_LOOKED_AT];
+    quire_range ranges[MAX_LOOKED_AT];
+    quire_space *space = qi_compact_shard(c)->space;
+    c->offset = 0;
+    const uint32_t count = find_in(c, page, slots, MAX_LOOKED_AT);
+    const uint32_t placed = try_places(c, page, slots, count, ranges);
+    for (uint32_t i = 0; i < placed; i++)
+        qi_ignore(space->free_range(space, ranges[i])); /* it is live */
+    qi_use_up(&left->records, placed + 1);
+    return placed == count;
+}
+
+static void begin_round(quire_compaction *c)
+{
+    qi_pages *pages = &c->memory->pages;
+    pages->compact_rounds += pages->compact_rounds == UINT32_MAX ? 2 : 1; /* 0 is none */
+    c->round = pages->compact_rounds;
+    c->has_freed = false;
+}
+
+/* Returns the next page to look at, or NULL: the round is over. */
+static qi_page *next_page(quire_compaction *c)
+{
+    qi_pages *pages = &c->memory->pages;
+    uint64_t free;
+    qi_lock_acquire(&pages->lock);
+    if (!c->round)
+        begin_round(c);
+    qi_page *page = find_emptiest(c, &free);
+    if (page && free - free_in(page) < page->tally->live_bytes)
+        page = NULL; /* fuller pages need even more */
+    if (page)
+        page->compacted = c->round;
+    qi_lock_release(&pages->lock);
+    return page;
+}
+
+/* Selects the next source, if there is one that can become empty. */
+static void select_source(quire_compaction *c, qi_allowance *left)
+{
+    qi_page *page = next_page(c);
+    qi_use_up(&left->records, c->memory->pages.top);
+    if (!page)
+        c->round = 0;
+    else if (can_become_empty(c, page, left))
+        c->source = page;
+    c->offset = 0;
+    c->page_size = page ? page->native.bytes : 0;
+}
+
+bool qi_source_is_left(const quire_compaction *c)
+{
+    return c->source && c->source->compacted == c->round &&
+           is_in_use(c->source, qi_compact_shard(c));
+}
+
+void qi_source_resume(quire_compaction *c, bool by_caller)
+{
+    c->by_caller = by_caller;
+    c->stats.is_complete = false;
+    if (c->shard == qi_shard_count(c->memory)) /* other allocations have come and gone since */
+        c->shard = 0;
+    if (c->is_round_over && !(by_caller && c->offered_count))
+        qi_round_end(c);
+}
+
+/* ---- lots --------------------------------------------------------------------------------- */
+
+/* Whether a step may move an allocation, which then counts as looked at. */
+static bool admit(quire_compaction *c, qi_allowance *left, const qi_slot *record)
+{
+    if (left->has_moved && record->requested > left->bytes) {
+        left->bytes = 0;
+        return false;
+    }
+    c->offset = record->offset - record->tally->skipped + 1;
+    return true;
+}
+
+/* Requires the shard's lock. What has no place any more stays. */
+static quire_result begin_moves(quire_compaction *c, qi_allowance *left, qi_begin_move *begin,
+                                qi_lot *l)
+{
+    uint32_t slots[QI_LOT];
+    const uint32_t room = left->moves < QI_LOT ? (uint32_t)left->moves : QI_LOT;
+    const uint32_t count = find_in(c, c->source, slots, room);
+    quire_result result = QUIRE_SUCCESS;
+    l->is_end = !count;
+    for (uint32_t i = 0; i < count && !result; i++) {
+        const qi_slot *record = qi_memory_slot(c->memory, slots[i]);
+        if (!admit(c, left, record))
+            break;
+        result = begin(qi_compact_shard(c), slots[i], &l->moves[l->count]);
+        if (!result) {
+            l->count++;
+            left->has_moved = true;
+            qi_use_up(&left->bytes, record->requested);
+        }
+        if (result == QUIRE_ERROR_NO_SPACE)
+            result = QUIRE_SUCCESS;
+    }
+    qi_use_up(&left->moves, l->count);
+    qi_use_up(&left->records, count);
+    return result;
+}
+
+quire_result qi_lot_begin(quire_compaction *c, qi_allowance *left, qi_begin_move *begin, qi_lot *l)
+{
+    qi_shard *shard = qi_compact_shard(c);
+    *l = (qi_lot){.count = 0};
+    qi_lock_acquire(&shard->lock);
+    qi_shard_drain(shard);
+    const bool had_source = c->source != NULL;
+    if (!had_source)
+        select_source(c, left);
+    quire_result result = qi_source_is_left(c) ? begin_moves(c, left, begin, l) : QUIRE_SUCCESS;
+    l->is_end |= had_source && !qi_source_is_left(c);
+    qi_lock_release(&shard->lock);
+    return result;
+}
+
+/* ---- ends --------------------------------------------------------------------------------- */
+
+static bool is_claimed(void *user, const quire_space_item *item)
+{
+    const quire_memory *memory = user;
+    return item->is_free || qi_slot_phase(&memory->slots, (uint32_t)item->user) == QI_PHASE_PRIVATE;
+}
+
+bool qi_source_has_live(const quire_memory *memory, const qi_page *page)
+{
+    return !qi_space_walk_region(page->shard->space, page->region, is_claimed,
+                                 (quire_memory *)(uintptr_t)memory);
+}
+
+void qi_source_count_freed(quire_compaction *c, uint64_t bytes)
+{
+    qi_page_events events = {.gone = NULL};
+    c->has_freed = true;
+    c->stats.pages_freed++;
+    c->stats.bytes_freed += bytes;
+    qi_pages_give_back_empty(c->memory, bytes, &events);
+    qi_page_events_report(c->memory, &events, "");
+}
+
+void qi_round_end(quire_compaction *c)
+{
+    c->is_round_over = false;
+    if (c->has_freed)
+        return;
+    c->shard++;
+    c->stats.is_complete = c->shard == qi_shard_count(c->memory);
+}

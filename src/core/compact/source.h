@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+/*
+ * source.h - the record of a compaction, and the page that it empties: its source (compact.h).
+ */
+#ifndef QUIRE_SRC_CORE_COMPACT_SOURCE_H
+#define QUIRE_SRC_CORE_COMPACT_SOURCE_H
+
+#include "src/core/compact/compact.h"
+#include "src/core/compact/move.h"
+#include "src/core/state/memory.h"
+
+struct quire_compaction {
+    quire_memory *memory;
+    uint32_t shard;     /* whose pages are looked at */
+    uint32_t round;     /* in `compacted` of the pages that were looked at; 0: it has not begun */
+    qi_page *source;    /* or NULL; it may have left meanwhile */
+    uint64_t offset;    /* in the source: everything below was looked at */
+    uint64_t page_size; /* of the source */
+    bool has_freed;     /* a page, in this round */
+    bool by_caller;     /* the caller executes the moves */
+    bool is_round_over; /* and the next one waits for the end of what is offered */
+    quire_compact_move *offered; /* moves that have not ended */
+    uint64_t offered_count, offered_room;
+    quire_compact_stats stats;
+};
+
+/* What a step may still do. */
+typedef struct qi_allowance {
+    uint64_t moves, bytes, records;
+    bool has_moved;
+} qi_allowance;
+
+/* NULL means no limit. */
+qi_allowance qi_allowance_from(const quire_compact_limits *limits);
+
+/* Lowers a number to no less than 0. */
+static inline void qi_use_up(uint64_t *left, uint64_t amount)
+{
+    *left -= amount < *left ? amount : *left;
+}
+
+static inline qi_shard *qi_compact_shard(const quire_compaction *c)
+{
+    return c->memory->shards[c->shard];
+}
+
+/* Moves that begin under one hold of the shard's lock. */
+enum { QI_LOT = 32 };
+
+typedef struct qi_lot {
+    qi_move moves[QI_LOT];
+    uint32_t count;
+    bool is_end; /* all of the source was looked at, or it is gone */
+} qi_lot;
+
+/* Requires no lock. Begins a step. The caller executes its moves, or quire. */
+void qi_source_resume(quire_compaction *c, bool by_caller);
+
+/*
+ * Requires no lock. Selects a source if there is none, and begins moves out of it by a function
+ * like qi_move_begin. The round is over if c->round is 0 then. Fails as that function, with the
+ * moves that had begun before.
+ */
+typedef quire_result qi_begin_move(qi_shard *shard, uint32_t slot, qi_move *move);
+QUIRE_MUST_USE quire_result qi_lot_begin(quire_compaction *c, qi_allowance *left,
+                                         qi_begin_move *begin, qi_lot *l);
+
+/* Requires the lock of the shard. Whether there is a source, and it still has allocations. */
+bool qi_source_is_left(const quire_compaction *c);
+
+/* Requires the lock of the shard. Whether an allocation lives in a page, beside what a free has
+   claimed. */
+bool qi_source_has_live(const quire_memory *memory, const qi_page *page);
+
+/* Requires no lock. Declines all that is offered. */
+void qi_compact_decline_all(quire_compaction *c);
+
+/* Requires no lock. Counts a page from which all has moved, and gives empty pages back. */
+void qi_source_count_freed(quire_compaction *c, uint64_t bytes);
+
+/* After a round: the next one, the next shard, or the end. */
+void qi_round_end(quire_compaction *c);
+
+#endif
