@@ -39,7 +39,8 @@ static uint64_t free_in(const qi_page *page)
     return page->native.bytes - page->tally->live_bytes;
 }
 
-/* Whether a page has allocations of this shard that ranges elsewhere could hold. */
+/* Also requires the lock of the pages: another shard may have the page. Whether it has allocations
+   of this shard that ranges elsewhere could hold. */
 static bool is_in_use(const qi_page *page, const qi_shard *shard)
 {
     return page->phase == QI_PAGE_LIVE && page->shard == shard && !page->dedicated &&
@@ -125,7 +126,7 @@ static void begin_round(quire_compaction *c)
 }
 
 /* Returns the next page to look at, or NULL: the round is over. */
-static qi_page *next_page(quire_compaction *c)
+static qi_page *next_page(quire_compaction *c, qi_allowance *left)
 {
     qi_pages *pages = &c->memory->pages;
     uint64_t free;
@@ -137,6 +138,7 @@ static qi_page *next_page(quire_compaction *c)
         page = NULL; /* fuller pages need even more */
     if (page)
         page->compacted = c->round;
+    qi_use_up(&left->records, pages->top);
     qi_lock_release(&pages->lock);
     return page;
 }
@@ -144,8 +146,7 @@ static qi_page *next_page(quire_compaction *c)
 /* Selects the next source, if there is one that can become empty. */
 static void select_source(quire_compaction *c, qi_allowance *left)
 {
-    qi_page *page = next_page(c);
-    qi_use_up(&left->records, c->memory->pages.top);
+    qi_page *page = next_page(c, left);
     if (!page)
         c->round = 0;
     else if (can_become_empty(c, page, left))
@@ -154,10 +155,17 @@ static void select_source(quire_compaction *c, qi_allowance *left)
     c->page_size = page ? page->native.bytes : 0;
 }
 
+/* The record may be that of a new page, of any shard. */
 bool qi_source_is_left(const quire_compaction *c)
 {
-    return c->source && c->source->compacted == c->round &&
-           is_in_use(c->source, qi_compact_shard(c));
+    qi_pages *pages = &c->memory->pages;
+    if (!c->source)
+        return false;
+    qi_lock_acquire(&pages->lock);
+    const bool is_same =
+        c->source->compacted == c->round && is_in_use(c->source, qi_compact_shard(c));
+    qi_lock_release(&pages->lock);
+    return is_same;
 }
 
 void qi_source_resume(quire_compaction *c, bool by_caller)
