@@ -211,7 +211,7 @@ static void threads_with_failures(void)
     fake.table.page_back = failing_back;
     begin();
     run_threads();
-    CHECK(failed_backs);
+    CHECK(failed);
     end();
 }
 

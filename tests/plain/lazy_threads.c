@@ -359,7 +359,7 @@ static void threads_with_failures(void)
     real_back = fake.table.page_back;
     fake.table.page_back = failing_back;
     run_threads();
-    CHECK(failed_backs);
+    CHECK(failed);
 }
 
 int main(int argc, char **argv)

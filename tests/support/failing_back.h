@@ -1,46 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
- * failing_back.h - a fake backend of which one page_back in 16 fails, for tests with threads: half
- * of these as out of memory, half as an error of the backend; and what such a test counts.
+ * failing_back.h - a fake backend of which one page_back in 16 fails (failing_call.h).
  */
 #ifndef QUIRE_TESTS_SUPPORT_FAILING_BACK_H
 #define QUIRE_TESTS_SUPPORT_FAILING_BACK_H
 
-#include <stdatomic.h>
-
-#include "tests/support/check.h"
-#include "tests/support/fake.h"
+#include "tests/support/failing_call.h"
 
 static quire_result (*real_back)(void *, const quire_native_page *, const quire_span *, uint32_t);
-static atomic_uint_fast64_t backs, failed_backs;
 
 static quire_result failing_back(void *state, const quire_native_page *page,
                                  const quire_span *spans, uint32_t count)
 {
-    const uint64_t number = atomic_fetch_add(&backs, 1);
-    if (number % 16 != 15)
-        return real_back(state, page, spans, count);
-    atomic_fetch_add(&failed_backs, 1);
-    return quire_backend_fail(number % 32 == 31 ? QUIRE_ERROR_BACKEND_FAILURE
-                                                : QUIRE_ERROR_OUT_OF_DEVICE_MEMORY,
-                              -9, "a call that fails");
-}
-
-static bool on_fake; /* or on the host backend, whose calls do not fail */
-static atomic_uint_fast64_t served, refused;
-
-/* Whether a call was served. Refusals are those of the limit; the fake backend also fails. */
-static bool is_served(quire_result result)
-{
-    const bool may_fail = result == QUIRE_ERROR_OVER_BUDGET ||
-                          (on_fake && (result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY ||
-                                       result == QUIRE_ERROR_BACKEND_FAILURE));
-    if (result && may_fail)
-        CHECK_FAILS(result, result);
-    else
-        CHECK_OK(result);
-    atomic_fetch_add(result ? &refused : &served, 1);
-    return !result;
+    quire_result result = fail_now_and_then();
+    return result ? result : real_back(state, page, spans, count);
 }
 
 #endif
