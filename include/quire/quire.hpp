@@ -8,11 +8,11 @@
  *     auto memory = quire::memory::create(device).value();
  *     auto weights = quire::buffer::create(memory, quire::buffer_options(1024)).value();
  *
- * Owners (device, memory, stream, allocation, buffer, image, mapping, stats_scope) can be moved and
- * not copied. An owner that was moved from, or made without arguments, is empty: operator bool is
- * false, its destructor does nothing, and its functions return INVALID_ARGUMENT. A destructor
- * cannot report an error; `destroy` and `free` return it. handle() lends the handle to functions of
- * C, release() gives it up, adopt() takes one over.
+ * Owners (device, memory, stream, allocation, buffer, image, mapping, stats_scope, compaction) can
+ * be moved and not copied. An owner that was moved from, or made without arguments, is empty:
+ * operator bool is false, its destructor does nothing, and its functions return INVALID_ARGUMENT. A
+ * destructor cannot report an error; `destroy` and `free` return it. handle() lends the handle to
+ * functions of C, release() gives it up, adopt() takes one over.
  *
  * Owners may be destroyed and assigned in any order. A memory lives as long as its owner or an
  * owner of something in it, and a device as long as its owner or an owner of something on it. An
@@ -38,7 +38,7 @@
 #include "quire/hpp/device.hpp"     /* devices */
 #include "quire/hpp/stream.hpp"     /* streams and points */
 #include "quire/hpp/options.hpp"    /* options with setters */
-#include "quire/hpp/memory.hpp"     /* memories, stats scopes */
+#include "quire/hpp/memory.hpp"     /* memories, stats scopes, compactions */
 #include "quire/hpp/mapping.hpp"    /* mappings */
 #include "quire/hpp/allocation.hpp" /* allocations, buffers, images */
 #include "quire/hpp/plan.hpp"       /* plans: offsets for ranges whose lifetimes are known */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
- * quire/hpp/memory.hpp - the owner of a memory (quire/memory.h), and stats scopes.
+ * quire/hpp/memory.hpp - the owner of a memory (quire/memory.h), stats scopes, and the
+ * owner of a compaction (quire/compact.h).
  *
- * Thread-safety: as quire/memory.h; the owner itself is moved and destroyed by one thread.
+ * Thread-safety: as quire/memory.h and quire/compact.h; the owner itself is moved and destroyed by
+ * one thread.
  */
 #ifndef QUIRE_HPP_MEMORY_HPP
 #define QUIRE_HPP_MEMORY_HPP
@@ -50,9 +52,9 @@ inline quire_result wake(quire_memory *memory, const char *prefix, std::uint64_t
 
 /*
  * Owns a memory. The memory is destroyed with the last of its owner and the owners of what lies in
- * it: allocations, buffers, images, mappings, resources and stats scopes. What functions of C
- * allocated in it is freed then, as quire_memory_destroy_all does, which sleeps until freed
- * allocations have passed the points that they wait for.
+ * it: allocations, buffers, images, mappings, resources, stats scopes and compactions. What
+ * functions of C allocated in it is freed then, as quire_memory_destroy_all does, which sleeps
+ * until freed allocations have passed the points that they wait for.
  */
 class memory : public detail::owner<detail::memory_traits>
 {
@@ -252,6 +254,58 @@ class stats_scope : public detail::owner<detail::scope_traits>
         result<quire_memory_stats> ended = checked(code, std::move(stats));
         (void)release();
         return ended;
+    }
+
+  private:
+    using owner::owner;
+};
+
+namespace detail
+{
+
+struct compaction_traits {
+    using handle = quire_compaction;
+    static constexpr const char *name = "quire::compaction";
+    static void destroy(quire_compaction *compaction)
+    {
+        quire_compact_end(&compaction);
+    }
+};
+
+} // namespace detail
+
+/*
+ * A compaction of a memory: movable allocations leave the emptiest pages, which become free. The
+ * destructor ends it; what has moved stays where it is. A memory has one at a time.
+ */
+class compaction : public detail::owner<detail::compaction_traits>
+{
+  public:
+    compaction() noexcept = default;
+
+    /* Moves nothing. May throw std::bad_alloc. quire_compact_begin */
+    static result<compaction> begin(const memory &compacted)
+    {
+        detail::keeper kept = prepare(detail::access::keeper_of(compacted));
+        quire_compaction *begun = nullptr;
+        const quire_result code = quire_compact_begin(compacted.handle(), &begun);
+        return detail::access::checked(compacted, code, compaction(begun, std::move(kept)));
+    }
+
+    /* Moves allocations up to the limits; without them until no further page can be freed. Returns
+       what the compaction has done since it began. After an error the next step goes on.
+       quire_compact_step */
+    result<quire_compact_stats> step(const quire_compact_limits &limits = {}) const
+    {
+        quire_compact_stats stats;
+        const quire_result code = quire_compact_step(handle_, &limits, &stats);
+        return checked(code, std::move(stats));
+    }
+
+    /* Ends the compaction, complete or not; the owner is empty then. quire_compact_end */
+    void end() noexcept
+    {
+        *this = compaction();
     }
 
   private:

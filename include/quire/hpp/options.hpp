@@ -87,6 +87,13 @@ struct memory_options : quire_memory_options {
         return *this;
     }
 
+    /* all raw allocations, as allocation_options::with_movable */
+    memory_options &with_movable(bool on = true) noexcept
+    {
+        movable = on;
+        return *this;
+    }
+
     memory_options &with_fit(quire_fit algorithm) noexcept
     {
         fit.algorithm = algorithm;
@@ -223,6 +230,13 @@ struct allocation_options : detail::range_options<allocation_options, quire_allo
         return *this;
     }
 
+    /* a compaction may move it to another page */
+    allocation_options &with_movable(bool on = true) noexcept
+    {
+        movable = on;
+        return *this;
+    }
+
     /* at the upper end of the page of a linear memory */
     allocation_options &with_upper(bool on = true) noexcept
     {
@@ -282,6 +296,33 @@ struct image_options : detail::range_options<image_options, quire_image_options>
     image_options &with_usage(quire_usage bits) noexcept
     {
         usage = bits;
+        return *this;
+    }
+};
+
+/* quire_compact_limits */
+struct compact_limits : quire_compact_limits {
+    compact_limits() noexcept : quire_compact_limits()
+    {
+    }
+
+    compact_limits &with_moves(std::uint64_t count) noexcept
+    {
+        moves = count;
+        return *this;
+    }
+
+    /* of contents; a larger allocation moves alone */
+    compact_limits &with_bytes(std::uint64_t count) noexcept
+    {
+        bytes = count;
+        return *this;
+    }
+
+    /* pages and allocations that are looked at */
+    compact_limits &with_records(std::uint64_t count) noexcept
+    {
+        records = count;
         return *this;
     }
 };

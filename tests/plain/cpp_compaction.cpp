@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+/*
+ * cpp_compaction.cpp - compaction in quire.hpp: what moves, limits of a step, and how long the
+ * owner of a compaction keeps its memory. Built with exceptions and without.
+ */
+#include <cstring>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tests/plain/cpp.h"
+
+static_assert(!std::is_copy_constructible<quire::compaction>::value &&
+                  !std::is_copy_assignable<quire::compaction>::value &&
+                  std::is_nothrow_move_constructible<quire::compaction>::value &&
+                  std::is_nothrow_move_assignable<quire::compaction>::value,
+              "a compaction can only be moved");
+
+static const std::uint64_t part_size = 8 << 10, page_size = 8 * part_size;
+
+static quire::memory_options compacted_pages()
+{
+    return quire::memory_options().with_shards(1).with_page_size(page_size);
+}
+
+/* Two pages of eight parts each, of which the first has four and the second has three. */
+static std::vector<quire::allocation> put_parts(const quire::memory &memory, bool movable)
+{
+    const auto part = quire::allocation_options(part_size).with_movable(movable);
+    std::vector<quire::allocation> made;
+    for (int i = 0; i < 11; i++)
+        made.push_back(quire::allocation::create(memory, part).value());
+    made.erase(made.begin() + 4, made.begin() + 8);
+    CHECK(memory.stats()->page_count == 2 && made[6].write(0, "kept", 4));
+    return made;
+}
+
+/* Checked builds refuse a compaction. */
+static bool can_compact(const quire::memory &memory)
+{
+    const auto begun = quire::compaction::begin(memory);
+    CHECK(begun || std::strstr(begun.message(), "checked builds"));
+    return bool(begun);
+}
+
+static void test_compaction()
+{
+    quire::device device = open_host();
+    quire::memory memory = quire::memory::create(device, compacted_pages()).value();
+    if (!can_compact(memory))
+        return;
+    std::vector<quire::allocation> made = put_parts(memory, true);
+    const quire::compaction compaction = quire::compaction::begin(memory).value();
+    CHECK(made[6].place()->page == 1);
+    CHECK(compaction.step(quire::compact_limits().with_moves(1))->moves == 1);
+    CHECK(compaction.step(quire::compact_limits().with_bytes(1))->moves == 2);
+    quire_compact_stats done = compaction.step(quire::compact_limits().with_records(1)).value();
+    CHECK(done.moves == 3 && done.bytes_moved == 3 * part_size && !done.is_complete);
+    done = compaction.step().value();
+    CHECK(done.moves == 3 && done.pages_freed == 1 && done.bytes_freed == page_size);
+    CHECK(done.is_complete && memory.stats()->page_count == 1);
+    char kept[4];
+    CHECK(made[6].read(0, kept, 4) && std::memcmp(kept, "kept", 4) == 0);
+    CHECK(made[6].place()->page == 0);
+    quire_compact_limits wrong = {};
+    wrong.unused[1] = 1;
+    CHECK(compaction.step(wrong).code() == QUIRE_ERROR_INVALID_ARGUMENT);
+}
+
+static void test_what_moves()
+{
+    quire::device device = open_host();
+    for (int i = 0; i < 4; i++) {
+        const bool of_memory = i & 1, of_allocation = i & 2;
+        quire::memory memory =
+            quire::memory::create(device, compacted_pages().with_movable(of_memory)).value();
+        if (!can_compact(memory))
+            return;
+        const std::vector<quire::allocation> made = put_parts(memory, of_allocation);
+        const quire_compact_stats done = quire::compaction::begin(memory)->step().value();
+        CHECK(done.is_complete && done.moves == (of_memory || of_allocation ? 3 : 0));
+    }
+    quire::memory linear =
+        quire::memory::create(device, quire::memory_options().with_fit(QUIRE_FIT_LINEAR)).value();
+    CHECK(quire::compaction::begin(linear).code() == QUIRE_ERROR_UNSUPPORTED);
+}
+
+static void test_lives_of_compactions()
+{
+    quire::device device = open_host();
+    quire::memory memory = quire::memory::create(device).value();
+    if (!can_compact(memory)) /* which ends at once */
+        return;
+    quire::compaction compaction = quire::compaction::begin(memory).value();
+    CHECK(quire::compaction::begin(memory).code() == QUIRE_ERROR_BUSY);
+    CHECK(memory.destroy().code() == QUIRE_ERROR_BUSY && memory);
+    quire::compaction moved(std::move(compaction));
+    CHECK(!compaction && moved && moved.step());
+    CHECK(compaction.step().code() == QUIRE_ERROR_INVALID_ARGUMENT);
+    CHECK(std::strstr(compaction.step().message(), "quire::compaction is empty"));
+    CHECK(std::strstr(quire::compaction::begin({}).message(), "quire::memory is empty"));
+    moved.end();
+    moved.end();
+    CHECK(!moved);
+    moved = quire::compaction::begin(memory).value();
+    memory = quire::memory(); /* the compaction keeps it */
+    CHECK(moved.step() && device.destroy().code() == QUIRE_ERROR_BUSY);
+    moved = quire::compaction();
+    CHECK(device.destroy());
+}
+
+int main()
+{
+    run_case("a step moves up to its limits", test_compaction);
+    run_case("a compaction moves what is movable", test_what_moves);
+    run_case("a compaction keeps its memory", test_lives_of_compactions);
+    std::printf("1..%d\n", cases);
+}
