@@ -21,6 +21,7 @@ Modules that are imported on their own: :mod:`quire.cupy`, :mod:`quire.numba`, :
 from ._native import VERSION as __version__
 from .allocation import Allocation, Buffer
 from .array import Array
+from .compaction import Compaction
 from .cuda import CudaInfo, cuda_info, find_kind, open_cuda, wrap_context, wrap_stream
 from .device import Device, HostProfile, open_host
 from .dtypes import DType
@@ -31,8 +32,8 @@ from .errors import (BackendError, BadFileError, BusyError, CorruptedError, Devi
                      OutOfDeviceMemoryError, OutOfHostMemoryError, OutOfMemoryError, OutOfRangeError, OverBudgetError,
                      OverlapError, QuireError, StaleHandleError, TooManyAllocationsError, TooManyPagesError,
                      UnsupportedError, WrongStateError)
-from .insight import (AllocationInfo, Budget, DeviceInfo, DeviceStatistics, Fragmentation, Heap, Kind, Limits,
-                      NameUsage, OutOfMemory, PageInfo, Range, Statistics)
+from .insight import (AllocationInfo, Budget, CompactionStatistics, DeviceInfo, DeviceStatistics, Fragmentation, Heap,
+                      Kind, Limits, NameUsage, OutOfMemory, PageInfo, Range, Statistics)
 from .memory import Memory, Scope
 from .options import FitOptions, PagePolicy
 from .plans import Plan, PlanInfo, plan, plan_check
@@ -42,14 +43,15 @@ from .vulkan import open_vulkan
 
 __all__ = [
     "Allocation", "AllocationInfo", "Array", "BackendError", "BadFileError", "Budget", "Buffer", "BusyError",
-    "CorruptedError", "CudaInfo", "CudaPageKind", "CudaWithout", "DType", "Dedicated", "Device", "DeviceInfo",
-    "DeviceLostError", "DeviceStatistics", "ElasticRules", "Fit", "FitOptions", "ForeignHandleError", "Fragmentation",
-    "Growth", "Heap", "HeapFlags", "HostBacking", "HostHugePages", "HostProfile", "InvalidArgumentError", "Kind",
-    "Limits", "LogLevel", "Memory", "MemoryFlags", "NameUsage", "NoSpaceError", "NotHostVisibleError",
-    "NotMappedError", "NotPermittedError", "OutOfDeviceMemoryError", "OutOfHostMemoryError", "OutOfMemory",
-    "OutOfMemoryError", "OutOfRangeError", "OverBudgetError", "OverlapError", "PageInfo", "PagePolicy", "Plan",
-    "PlanInfo", "Point", "QuireError", "Range", "Recorder", "ReplayReport", "Result", "Scope", "SleepMode",
-    "StaleHandleError", "Statistics", "Stream", "TooManyAllocationsError", "TooManyPagesError", "Trace", "TraceInfo",
-    "UnsupportedError", "Usage", "WrongStateError", "cuda_info", "find_kind", "open_cuda", "open_host", "open_vulkan",
-    "plan", "plan_check", "read_trace", "record", "wrap_context", "wrap_stream",
+    "Compaction", "CompactionStatistics", "CorruptedError", "CudaInfo", "CudaPageKind", "CudaWithout", "DType",
+    "Dedicated", "Device", "DeviceInfo", "DeviceLostError", "DeviceStatistics", "ElasticRules", "Fit", "FitOptions",
+    "ForeignHandleError", "Fragmentation", "Growth", "Heap", "HeapFlags", "HostBacking", "HostHugePages",
+    "HostProfile", "InvalidArgumentError", "Kind", "Limits", "LogLevel", "Memory", "MemoryFlags", "NameUsage",
+    "NoSpaceError", "NotHostVisibleError", "NotMappedError", "NotPermittedError", "OutOfDeviceMemoryError",
+    "OutOfHostMemoryError", "OutOfMemory", "OutOfMemoryError", "OutOfRangeError", "OverBudgetError", "OverlapError",
+    "PageInfo", "PagePolicy", "Plan", "PlanInfo", "Point", "QuireError", "Range", "Recorder", "ReplayReport",
+    "Result", "Scope", "SleepMode", "StaleHandleError", "Statistics", "Stream", "TooManyAllocationsError",
+    "TooManyPagesError", "Trace", "TraceInfo", "UnsupportedError", "Usage", "WrongStateError", "cuda_info",
+    "find_kind", "open_cuda", "open_host", "open_vulkan", "plan", "plan_check", "read_trace", "record",
+    "wrap_context", "wrap_stream",
 ]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Lifetime of native objects.
 
-An :class:`Owner` holds the pointer of a device, memory, stream or trace. The public object refers to it, and so
-does its finalizer, which must not refer to the public object. The owner ensures that
+An :class:`Owner` holds the pointer of a device, memory, stream, compaction or trace. The public object refers to it,
+and so does its finalizer, which must not refer to the public object. The owner ensures that
 
 - a call on an object that was destroyed raises StaleHandleError instead of using its pointer;
 - no object is destroyed while a thread calls it, while a view uses its bytes, or before what belongs to it,
@@ -201,6 +201,8 @@ class Owner:
                 return False
             if force and self.view_count():
                 raise BusyError(f"the {self.what} has {self.view_count()} views or arrays on its bytes")
+            if force and any(child.pointer is not None for child in list(self.children)):
+                raise BusyError(f"another thread uses the {self.what}")  # and has made one
             self._exit.open(_OUT, self.native)
             result = (self._force if force else self._destroy)(self._exit)
             check(result)

@@ -200,22 +200,23 @@ class Device(_owner.Unique):
                       upload: bool = False, exportable: bool = False, flags: MemoryFlags = MemoryFlags(0),
                       exact: bool = False, kind_mask: int = 0, fit: FitOptions = FitOptions(),
                       pages: PagePolicy = PagePolicy(), shards: int = 0, limit: Union[int, str] = 0,
-                      elastic: bool = False, address_space: int = 0,
+                      elastic: bool = False, address_space: int = 0, movable: bool = False,
                       map_on_demand: bool = False, within_budget: bool = False, priority: float = 0.0,
                       on_out_of_memory: Optional[Callable[[OutOfMemory], bool]] = None) -> Memory:
         """Create a memory without pages.
 
         The intent (`host_read`, `host_write`, `upload`, `exportable`) or `flags` select the memory kind; neither:
         device-local memory. `kind_mask` restricts both: bit i allows kind i. `on_out_of_memory` may free something
-        and return True before a request is refused. The other arguments are the fields of ``quire_memory_options``
-        in ``quire/memory.h``. The `limit` is a number of bytes, or a share of the heap such as "50%".
+        and return True before a request is refused. `movable` makes all raw allocations movable:
+        :meth:`Memory.compaction`. The other arguments are the fields of ``quire_memory_options`` in
+        ``quire/memory.h``. The `limit` is a number of bytes, or a share of the heap such as "50%".
 
         Raises InvalidArgumentError, UnsupportedError, OutOfHostMemoryError.
         """
         instance("fit", fit, FitOptions, ", such as quire.FitOptions(quire.Fit.BUDDY)")
         instance("pages", pages, PagePolicy, ", such as quire.PagePolicy(page_size=32 << 20)")
         options = tables.quire_memory_options(
-            name=text("name", name), elastic=elastic, map_on_demand=map_on_demand,
+            name=text("name", name), elastic=elastic, map_on_demand=map_on_demand, movable=movable,
             within_budget=within_budget, shards=number("shards", shards, 32), limit=limit_of(limit), priority=priority,
             address_space=number("address_space", address_space))
         options.kind = tables.quire_kind_request(

@@ -60,6 +60,17 @@ class Statistics:
 
 
 @dataclasses.dataclass(frozen=True)
+class CompactionStatistics:
+    """What a compaction has done since it began. Sizes are bytes."""
+
+    moves: int  #: allocations that have moved
+    bytes_moved: int  #: of their contents
+    pages_freed: int
+    bytes_freed: int  #: of these pages
+    is_complete: bool  #: no further page can be freed now
+
+
+@dataclasses.dataclass(frozen=True)
 class DeviceStatistics:
     """The statistics of a device: sums over its memories. Sizes are bytes."""
 

@@ -12,9 +12,10 @@ from ._arguments import instance, number, one_of, optional, text
 from ._native import lib
 from ._records import read, written
 from .allocation import Allocation, Buffer, Part, PartOf, views_of
+from .compaction import Compaction
 from .enums import CudaPageKind, Fit, MemoryFlags, SleepMode, Usage
 from .errors import BusyError, NotHostVisibleError, QuireError, StaleHandleError, check, guarded
-from .insight import NameUsage, PageInfo, Range, Statistics
+from .insight import CompactionStatistics, NameUsage, PageInfo, Range, Statistics
 from .stream import Point, Stream
 
 if TYPE_CHECKING:
@@ -47,8 +48,10 @@ class MemoryOwner(_owner.Owner):
             self._last = weakref.ref(stream)
 
     def close(self, force: bool = False) -> bool:
-        """Destroy the memory. With `force`, first wait for the work of streams that may use its bytes."""
+        """Destroy the memory. With `force`, first end its compaction and await the work of streams on its bytes."""
         if force and self.pointer is not None:
+            for child in list(self.children):
+                child.close(force=True)
             for stream in list(self.streams):
                 self._await(stream)
         return super().close(force)
@@ -205,13 +208,14 @@ class Memory(_owner.Unique):
 
     def allocate(self, size: int, alignment: int = 0, name: Optional[str] = None, *, zero: bool = False,
                  dedicated: bool = False, host_read: bool = False, host_write: bool = False, user_data: int = 0,
-                 stream: Optional[Stream] = None, lazy: bool = False) -> Allocation:
+                 stream: Optional[Stream] = None, lazy: bool = False, movable: bool = False) -> Allocation:
         """Allocate a raw range of `size` bytes.
 
         `alignment` is a power of two in bytes; 0: 1. `zero` clears the bytes, `dedicated` requests a page for
         this allocation alone. `host_read` and `host_write` raise NotHostVisibleError if the host cannot reach the
         memory. With `stream` the first work on the range is submitted to that stream after the call. With `lazy`,
         in an elastic memory, the range is addresses alone; :meth:`Allocation.back` gives memory to parts of it.
+        With `movable` a :meth:`compaction` may move it, unless it is dedicated, lazy, or made with a stream.
 
         Raises InvalidArgumentError (also for `lazy` in a memory that is not elastic, and with `zero`, `dedicated` or
         `stream`), NotHostVisibleError, and the classes of OutOfMemoryError.
@@ -220,7 +224,7 @@ class Memory(_owner.Unique):
         options = tables.quire_allocation_options()
         handle = tables.quire_allocation()
         self._fill(options, size, alignment, name, zero, dedicated, host_read, host_write, user_data)
-        options.lazy = lazy
+        options.lazy, options.movable = lazy, movable
         made = Allocation(self, handle, options.size, stream)
         self._create(lib.quire_allocate, options, handle, stream)
         return made
@@ -344,6 +348,24 @@ class Memory(_owner.Unique):
         got = ctypes.c_uint64()
         self._owner.call(lib.quire_memory_wake, text("prefix", prefix), ctypes.byref(got))
         return got.value
+
+    # ---- compaction -------------------------------------------------------------------------------------
+
+    def compaction(self) -> Compaction:
+        """Begin a compaction, which moves allocations in steps: see :class:`Compaction`.
+
+        Raises UnsupportedError if the memory is elastic, has slabs or another fit than segregated, if its kind has
+        no bytes that can be copied, or in a checked build; BusyError if it has a compaction.
+        """
+        return Compaction(self)
+
+    def compact(self) -> CompactionStatistics:
+        """Move movable allocations until no further page can be freed. Return what was done.
+
+        The errors are those of :meth:`compaction` and :meth:`Compaction.step`.
+        """
+        with self.compaction() as compaction:
+            return compaction.step()
 
     # ---- pages and limits -------------------------------------------------------------------------------
 

@@ -48,7 +48,7 @@ INTEGERS = {"uint64_t": ctypes.c_uint64, "int64_t": ctypes.c_int64, "uint32_t": 
             "int32_t": ctypes.c_int32, "size_t": ctypes.c_size_t, "bool": ctypes.c_bool, "quire_result": ctypes.c_int,
             "quire_memory_flags": ctypes.c_uint32, "quire_elastic_rules": ctypes.c_uint32, "quire_cuda_page_kind": ctypes.c_int,
             "quire_sleep_mode": ctypes.c_int, "void": None}
-OPAQUE = ("quire_device", "quire_memory", "quire_stream", "quire_recorder", "quire_trace", "void")
+OPAQUE = ("quire_device", "quire_memory", "quire_stream", "quire_compaction", "quire_recorder", "quire_trace", "void")
 
 
 def text_of(name):

@@ -30,6 +30,10 @@ lazy: quire.Allocation = memory.allocate(1 << 20, lazy=True)
 lazy.back(0, 4096)
 memory.unback_ranges([(lazy, 0, 0)])
 backed: int = lazy.info.backed
+movable: quire.Allocation = memory.allocate(64, movable=True)
+with memory.compaction() as compaction:
+    moves: int = compaction.step(moves=10, bytes=1 << 20).moves
+done: quire.CompactionStatistics = memory.compact()
 view: memoryview = memory.array("float32", (2, 3)).view()
 names: List[str] = [r.name for r in memory.ranges() if not r.is_free]
 live: int = memory.statistics.live_bytes

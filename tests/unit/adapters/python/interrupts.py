@@ -104,6 +104,14 @@ class Interrupts(unittest.TestCase):
             memory.destroy_all()
         self.at_each_operation(scenario)
 
+    def test_compaction(self):
+        def scenario(memory):
+            with memory.compaction() as compaction:
+                compaction.step(moves=1)
+            memory.compact()
+            memory.destroy()
+        self.at_each_operation(scenario)
+
     def test_with_the_traceback(self):
         """Python keeps the traceback of the last error; what its frames refer to is not in use for that."""
         def scenario(memory):

@@ -63,6 +63,23 @@ class Ends(unittest.TestCase):
             gc.collect()
             self.assertEqual((owner.pointer, device.pointer, owner.view_count()), (None, None, 0))
 
+    def test_compactions(self):
+        """A compaction keeps its memory, and ends with its block, as garbage, or with a forced end of its memory."""
+        with quire.open_host() as device:
+            memory = device.create_memory()
+            memory.compaction()
+            with memory.compaction() as in_block, memory:
+                self.assertRaises(quire.BusyError, memory.destroy)
+            self.assertFalse(memory.is_alive)
+            self.assertRaises(quire.StaleHandleError, in_block.step)
+            owner = device.create_memory().compaction()._owner
+            self.assertEqual((owner.pointer, device.statistics.memory_count), (None, 0))
+            kept = device.create_memory().compaction()
+            self.assertEqual((kept.step().is_complete, device.statistics.memory_count), (True, 1))
+            in_block = device.create_memory().compaction()
+        self.assertRaises(quire.StaleHandleError, kept.step)
+        kept.end()
+
     def test_exception_in_a_block(self):
         """The error of the block is not replaced by that of a view, which the traceback keeps."""
         with self.assertRaises(ZeroDivisionError):
@@ -148,6 +165,26 @@ class Threads(unittest.TestCase):
                     results.append(type(error).__name__)
             in_threads(free, 3)
             self.assertEqual(results.count("freed"), 1, results)
+
+    def test_compaction_race(self):
+        """Threads begin compactions and destroy the memory: each call does so as a whole or raises an error."""
+        for _ in range(50):
+            memory, errors = host_memory(), []
+
+            def work(number, memory=memory, errors=errors):
+                try:
+                    if number:
+                        memory.compact()
+                    else:
+                        memory.destroy_all()
+                except (quire.BusyError, quire.StaleHandleError, quire.WrongStateError):
+                    pass
+                except Exception as error:  # pylint: disable=broad-except
+                    errors.append(error)
+            in_threads(work, 3)
+            self.assertEqual(errors, [])
+            gc.collect()
+            memory.destroy()
 
     def test_destroy_race(self):
         """A memory is not destroyed under a thread that uses it."""
@@ -242,7 +279,7 @@ class Attributes(unittest.TestCase):
         recorder = quire.record(self.memory)
         stream = self.memory.device.create_stream()
         self.objects = (self.memory.device, self.memory, stream, stream.mark(), self.memory.allocate(64), buffer,
-                        buffer.array(), self.memory.scope(), recorder, recorder.trace())
+                        buffer.array(), self.memory.scope(), recorder, recorder.trace(), self.memory.compaction())
 
     def test_unknown(self):
         for public in self.objects:

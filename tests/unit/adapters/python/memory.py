@@ -96,6 +96,16 @@ class Devices(unittest.TestCase):
 
 
 class Memories(unittest.TestCase):
+    @staticmethod
+    def half_empty(each=None, **options):
+        """A memory of two pages, and the four allocations of each, which are half of it and are numbered."""
+        memory = host_memory(pages=quire.PagePolicy(page_size=MIB), shards=1, **options)
+        made = [memory.allocate(MIB // 8, **(each or {})) for _ in range(16)]
+        kept = made[::2]
+        for i, a in enumerate(kept):
+            a.write(bytes([i]))
+        return memory, kept
+
     def test_elastic(self):
         memory = quire.open_host().create_memory(elastic=True, address_space=64 * MIB, limit=8 * MIB,
                                                  pages=quire.PagePolicy(page_size=MIB))
@@ -167,6 +177,51 @@ class Memories(unittest.TestCase):
         flat = quire.open_host().create_memory()
         self.assertRaises(quire.UnsupportedError, flat.sleep)
         self.assertRaises(quire.UnsupportedError, flat.wake)
+
+    def test_compaction(self):
+        memory, kept = self.half_empty(movable=True)
+        addresses = [a.info.address for a in kept]
+        with memory.compaction() as compaction:
+            self.assertRaises(quire.BusyError, memory.compaction)
+            self.assertRaises(quire.BusyError, memory.destroy)
+            done = compaction.step(moves=1)
+            self.assertEqual((done.moves, done.bytes_moved, done.is_complete), (1, MIB // 8, False))
+            self.assertEqual(compaction.step(bytes=1).moves, 2)
+            self.assertEqual(compaction.step(records=1).moves, 4)
+            done = compaction.step()
+        self.assertEqual(done, quire.CompactionStatistics(4, MIB // 2, 1, MIB, True))
+        self.assertEqual((memory.statistics.page_count, {a.info.page for a in kept}), (1, {kept[0].info.page}))
+        self.assertEqual(sum(a.info.address != before for a, before in zip(kept, addresses)), 4)
+        self.assertEqual([a.read(0, 1)[0] for a in kept], list(range(8)))
+        self.assertEqual(memory.compact(), quire.CompactionStatistics(0, 0, 0, 0, True))
+        self.assertRaisesRegex(quire.StaleHandleError, "compaction of the memory .* destroyed before", compaction.step)
+        compaction.end()
+
+    def test_what_moves(self):
+        for options in ({}, {"movable": True}):
+            for each in ({}, {"movable": True}):
+                memory, kept = self.half_empty(each, **options)
+                self.assertEqual((memory.compact().moves, len(kept)), (4 if options or each else 0, 8))
+        memory, kept = self.half_empty(movable=True)
+        views = [a.view() for a in kept]
+        self.assertEqual(memory.compact().moves, 0)
+        del views
+        self.assertEqual(memory.compact().moves, 4)
+
+    def test_compaction_refusals(self):
+        device = quire.open_host()
+        for options in ({"elastic": True}, {"fit": quire.FitOptions(quire.Fit.LINEAR)}):
+            memory = device.create_memory(**options)
+            self.assertRaises(quire.UnsupportedError, memory.compaction)
+            self.assertRaises(quire.UnsupportedError, memory.compact)
+            memory.destroy()
+        memory = device.create_memory()
+        with memory.compaction() as compaction:
+            for name in ("moves", "bytes", "records"):
+                self.assertRaises(TypeError, compaction.step, **{name: "1"})
+                self.assertRaises(quire.InvalidArgumentError, compaction.step, **{name: -1})
+        memory.destroy()
+        self.assertRaises(quire.StaleHandleError, memory.compaction)
 
     def test_lazy_refusals(self):
         memory = quire.open_host().create_memory(elastic=True, address_space=64 * MIB, limit=4 * MIB,

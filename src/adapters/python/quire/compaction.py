@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compaction: movable allocations leave the emptiest pages of a memory, which become free."""
+
+import ctypes
+from typing import TYPE_CHECKING
+
+from . import _owner
+from . import _tables as tables
+from ._arguments import number
+from ._native import lib
+from ._records import read
+from .insight import CompactionStatistics
+
+if TYPE_CHECKING:
+    from .memory import Memory
+
+
+class Compaction(_owner.Unique):
+    """A compaction of a memory, in steps; :meth:`Memory.compaction` begins it.
+
+    >>> import quire
+    >>> memory = quire.open_host().create_memory(pages=quire.PagePolicy(page_size=1 << 20), movable=True)
+    >>> kept = [memory.allocate(256 << 10) for _ in range(8)][::2]      # two pages, each half empty
+    >>> with memory.compaction() as compaction:
+    ...     while not compaction.step(moves=1).is_complete:
+    ...         pass                                                    # a frame, for example
+    >>> memory.statistics.page_count
+    1
+
+    Allocations move that were requested as ``movable``, with their contents. Their page, offset and address change.
+    What is in use stays: allocations with a view, or with a recorded use of a stream that is not done. No other work
+    of a device may use them during a step. Other threads may use the memory meanwhile; one thread at a time uses a
+    compaction. A memory has one compaction at a time.
+
+    Leaving a ``with`` block ends the compaction; so does the end of its memory by a block or by
+    :meth:`Memory.destroy_all`. What has moved stays where it is.
+    """
+
+    __slots__ = ("_memory", "_owner", "__weakref__")
+
+    def __init__(self, memory: "Memory") -> None:
+        self._memory = memory
+        self._owner = _owner.Owner(self, f"compaction of the {memory._owner.what}", lib.quire_compact_end,
+                                   memory._owner)
+        memory._owner.call(lib.quire_compact_begin, ctypes.byref(self._owner.native))
+
+    def step(self, moves: int = 0, bytes: int = 0, records: int = 0) -> CompactionStatistics:
+        """Move allocations until a limit is reached, or no further page can be freed. Return what was done so far.
+
+        A step moves at most `moves` allocations and `bytes` of contents (a larger allocation moves alone), and looks
+        at about `records` pages and allocations; 0: no limit. The statistics are those since the compaction began.
+        Pages that become empty go back to the device at once. Raises OutOfHostMemoryError, TooManyAllocationsError
+        and what copies raise; every allocation then has its contents, and the next step goes on.
+        """
+        limits = tables.quire_compact_limits(moves=number("moves", moves), bytes=number("bytes", bytes),
+                                             records=number("records", records))
+        done = tables.quire_compact_stats()
+        self._owner.call(lib.quire_compact_step, ctypes.byref(limits), ctypes.byref(done))
+        return read(CompactionStatistics, done)
+
+    def end(self) -> None:
+        """End the compaction, complete or not; a second call does nothing."""
+        self._owner.close()
+
+    def __enter__(self) -> "Compaction":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
