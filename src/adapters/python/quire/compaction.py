@@ -28,9 +28,10 @@ class Compaction(_owner.Unique):
     1
 
     Allocations move that were requested as ``movable``, with their contents. Their page, offset and address change.
-    What is in use stays: allocations with a view, or with a recorded use of a stream that is not done. No other work
-    of a device may use them during a step. Other threads may use the memory meanwhile; one thread at a time uses a
-    compaction. A memory has one compaction at a time.
+    What is in use stays: allocations with a view, with a fill or a copy on a stream that is not done, or with a use
+    that :meth:`Allocation.record_use` recorded. No other work of a device may use them during a step. Other
+    threads may use the memory meanwhile; one thread at a time uses a compaction. A memory has one compaction at a
+    time.
 
     Leaving a ``with`` block ends the compaction; so does the end of its memory by a block or by
     :meth:`Memory.destroy_all`. What has moved stays where it is.
