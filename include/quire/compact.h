@@ -56,8 +56,8 @@ typedef struct quire_compact_stats {
  * Begins a compaction of a memory. The caller ends it with quire_compact_end, before it destroys
  * the memory. Moves nothing.
  * Errors: INVALID_ARGUMENT, UNSUPPORTED (the memory is elastic, has slabs or another fit than
- * segregated, its kind has no bytes that quire can copy, or the build is a checked one), BUSY (a
- * compaction of the memory has not ended), OUT_OF_HOST_MEMORY.
+ * segregated, or the build is a checked one), BUSY (a compaction of the memory has not ended),
+ * OUT_OF_HOST_MEMORY.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_compact_begin(quire_memory *memory,
                                                           quire_compaction **compaction);
@@ -68,8 +68,9 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_compact_begin(quire_memory *memory,
  * quire_memory_preallocate allows. *stats receives what the compaction has done so far, also if the
  * call fails; NULL is allowed. Other threads allocate, use and free in the memory meanwhile. One
  * thread at a time uses a compaction.
- * Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY, TOO_MANY_ALLOCATIONS, NOT_PERMITTED (the device is
- * disabled), and those of copies. After an error every allocation is where its info says, with its
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED (the backend does not copy bytes of the kind),
+ * OUT_OF_HOST_MEMORY, TOO_MANY_ALLOCATIONS, NOT_PERMITTED (the device is disabled), and those of
+ * copies. After an error every allocation is where its info says, with its
  * contents, and the next step goes on.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_compact_step(quire_compaction *compaction,

@@ -98,6 +98,7 @@ extern const contract_scenario contract_limits[];
 extern const contract_scenario contract_elastic[];
 extern const contract_scenario contract_lazy[];
 extern const contract_scenario contract_sleep[];
+extern const contract_scenario contract_compact[];
 extern const contract_scenario contract_life[];
 extern const contract_scenario contract_threads[];
 

@@ -8,6 +8,7 @@
 #include "src/base/result.h"
 #include "src/core/compact/move.h"
 #include "src/core/compact/source.h"
+#include "src/core/copy/copy_path.h"
 #include "src/core/device/device.h"
 #include "src/core/device/disabled.h"
 
@@ -27,7 +28,7 @@ static quire_result check(const quire_memory *memory)
         return refuse(memory, "free chunks of an elastic memory serve any request");
     if (memory->fit != QUIRE_FIT_SEGREGATED || memory->space.fit.slabs)
         return refuse(memory, "its fit is not the segregated one, or has slabs");
-    return qi_device_check_bytes(memory->device, memory->kind);
+    return QUIRE_SUCCESS;
 }
 
 /* Sets the compaction of a memory that has none. */
@@ -117,11 +118,22 @@ static quire_result run(quire_compaction *c, qi_allowance *left)
     return result ? result : copied;
 }
 
+static quire_result check_copies(const quire_memory *memory)
+{
+    const qi_copy_path path = qi_copy_path_first(memory, memory);
+    if (memory->device->is_disabled)
+        return qi_refuse_disabled();
+    if (qi_copy_path_public(path, memory, memory) == QUIRE_COPY_UNSUPPORTED)
+        return refuse(memory, "its backend copies no contents of its kind: use "
+                              "quire_compact_offer, whose moves the caller executes");
+    return qi_device_check_bytes(memory->device, memory->kind);
+}
+
 quire_result qi_compact_step(quire_compaction *c, const quire_compact_limits *limits,
                              quire_compact_stats *stats)
 {
     qi_allowance left = qi_allowance_from(limits);
-    quire_result result = c->memory->device->is_disabled ? qi_refuse_disabled() : QUIRE_SUCCESS;
+    quire_result result = check_copies(c->memory);
     qi_source_resume(c, false);
     while (!result && !c->stats.is_complete && left.moves && left.bytes && left.records)
         result = run(c, &left);

@@ -438,6 +438,31 @@ UNIT(compact, memories_without_movable_pages_are_refused)
         expect_refusal(&(quire_memory_options){.fit.algorithm = fit}, "segregated");
 }
 
+/* Nothing moves before it is known that contents can be copied; the caller may move it. */
+UNIT(compact, backends_without_copies_are_refused)
+{
+    fixture f;
+    quire_compaction *c = NULL;
+    quire_compact_stats done;
+    if (QI_IS_CHECKED)
+        unit_skip("checked builds move nothing");
+    fixture_prepare(&f);
+    fake_leave_out(&f.fake, QUIRE_BACKEND_COPY_PAGES | QUIRE_BACKEND_COPY_FROM_PAGE);
+    fixture_open(&f, &(quire_memory_options){.kind.mask = 1});
+    CHECK_OK(qi_compact_begin(f.memory, &c));
+    CHECK_FAILS(qi_compact_step(c, NULL, &done), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "quire_compact_offer");
+    qi_compact_end(c);
+    fixture_end(&f);
+    fixture_prepare(&f);
+    fake_leave_out(&f.fake, QUIRE_BACKEND_COPY_PAGES | QUIRE_BACKEND_COPY_FROM_PAGE);
+    fixture_open(&f, &(quire_memory_options){.kind.required = QUIRE_HOST_VISIBLE});
+    CHECK_OK(qi_compact_begin(f.memory, &c));
+    CHECK_OK(qi_compact_step(c, NULL, &done)); /* the host copies */
+    qi_compact_end(c);
+    fixture_end(&f);
+}
+
 /* ---- convergence -------------------------------------------------------------------------- */
 
 typedef struct herd {
