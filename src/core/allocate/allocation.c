@@ -33,9 +33,7 @@ static quire_result place_with_address(quire_memory *memory,
     if (!qi_request_is_plain_up_to(memory, options, memory->addresses->max_fast_size))
         return QUIRE_ERROR_NO_SPACE;
     qi_range_request request = qi_range_request_from(options);
-    request.extras = QI_EXTRA_ADDRESS;
-    if (memory->is_movable)
-        request.extras |= QI_EXTRA_MOVABLE;
+    request.extras |= memory->is_movable ? QI_EXTRA_ADDRESS | QI_EXTRA_MOVABLE : QI_EXTRA_ADDRESS;
     quire_result result = qi_allocate_fast(memory, &request, slot);
     if (result || qi_addresses_add(memory, *slot, flags & QI_COMMITTED))
         return result;

@@ -117,8 +117,9 @@ quire_result qi_request_from(const quire_memory *memory, const quire_allocation_
         .range = qi_range_request_from(options), .upper = options->upper, .lazy = options->lazy};
     /* Another place would have another offset. Work on what was freed before may still use the
        range of an allocation with a stream: nobody else may get it. */
-    if ((options->movable || memory->is_movable) && !options->offset_alignment && !options->stream)
-        request->range.extras = QI_EXTRA_MOVABLE;
+    const bool moves = options->movable || memory->is_movable;
+    request->range.extras =
+        moves && !options->offset_alignment && !options->stream ? QI_EXTRA_MOVABLE : 0;
     QI_REQUEST_TAKE(request, options);
     if (options->upper && options->stream)
         return qi_fail(

@@ -131,8 +131,8 @@ QI_ALWAYS_INLINE bool qi_request_is_plain_up_to(const quire_memory *memory,
 {
     const uint64_t *unused = options->unused;
     uint64_t alignment = options->alignment;
-    return !((uintptr_t)options->name | options->offset_alignment | options->lazy |
-             options->movable | unused[0] | unused[1] | unused[2]) &&
+    return !((uintptr_t)options->name | options->offset_alignment | options->lazy | unused[0] |
+             unused[1] | unused[2]) &&
            !qi_request_has_flags(options) && options->size - 1 < max_size &&
            alignment <= memory->max_alignment && !(alignment & (alignment - 1));
 }
@@ -149,7 +149,8 @@ static inline qi_range_request qi_range_request_from(const quire_allocation_opti
     return (qi_range_request){.size = options->size,
                               .alignment = options->alignment + !options->alignment,
                               .requested = options->size,
-                              .user_data = options->user_data};
+                              .user_data = options->user_data,
+                              .extras = (uint8_t)(options->movable * QI_EXTRA_MOVABLE)};
 }
 
 #endif

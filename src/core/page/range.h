@@ -108,9 +108,10 @@ static inline void qi_range_fill_record(qi_shard *shard, const qi_range_request 
         .left_padding = (uint32_t)at->left_padding,
         .shard = (uint8_t)shard->index,
         .object = (uint8_t)request->object,
-        .usage = qi_range_usage(request),
         .extras = request->extras,
     };
+    if (qi_unlikely(request->extras))
+        record->usage = qi_range_usage(request);
     qi_range_count_in(shard, record);
 }
 
