@@ -91,6 +91,8 @@ static quire_result run_lot(quire_compaction *c, qi_lot *l)
     c->stats.moves += copied;
     for (uint32_t i = 0; i < l->count; i++)
         qi_move_end(memory, &l->moves[i]);
+    for (uint32_t i = 0; i < l->count; i++)
+        qi_move_release(memory, &l->moves[i]);
     return result;
 }
 

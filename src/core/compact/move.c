@@ -149,6 +149,10 @@ void qi_move_end(quire_memory *memory, const qi_move *move)
     if (move->is_entered)
         qi_addresses_end_move(memory, move->source, move->target, false);
     qi_slot_end_move(&memory->slots, move->source, 0);
+}
+
+void qi_move_release(quire_memory *memory, const qi_move *move)
+{
     qi_release_unpublished(memory, move->target);
 }
 

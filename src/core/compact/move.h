@@ -49,8 +49,12 @@ QUIRE_MUST_USE quire_result qi_move_copy(quire_memory *memory, qi_move *move);
 /* Requires the shard's lock. The source gets the new place, the target the old one. */
 void qi_move_complete(qi_shard *shard, qi_move *move);
 
-/* Requires no lock. Ends a move, complete or not, and releases the place that nobody uses. */
+/* Requires no lock. Ends a move, complete or not. */
 void qi_move_end(quire_memory *memory, const qi_move *move);
+
+/* Requires no lock, and that all moves of the thread have ended: may call the hook of the memory,
+   which may use any allocation. Releases the place that nobody uses. */
+void qi_move_release(quire_memory *memory, const qi_move *move);
 
 /* ---- by the caller ------------------------------------------------------------------------ */
 

@@ -5,6 +5,7 @@
  */
 #include "src/core/compact/compact.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "quire/elastic.h"
@@ -384,6 +385,66 @@ CASE(a_copy_that_fails_leaves_all_where_their_infos_say)
     qi_compact_end(c);
     CHECK(failures > 2);
     CHECK_EQ(stats_of(f).allocation_count, 16);
+}
+
+/* What the hook and the failing copy of the next test know. */
+static fixture *hooked;
+static quire_allocation moving, keeper;
+static int hook_calls;
+
+static void *free_keeper(void *unused)
+{
+    CHECK_OK(quire_free(hooked->memory, keeper));
+    return unused;
+}
+
+/* The first copy fails after another thread has freed what else is in the page of the target. */
+static quire_result free_and_fail(void *state, const quire_native_page *page, uint64_t offset,
+                                  void *data, uint64_t size)
+{
+    pthread_t thread;
+    (void)state, (void)page, (void)offset, (void)data, (void)size;
+    CHECK(!pthread_create(&thread, NULL, free_keeper, NULL));
+    CHECK(!pthread_join(thread, NULL));
+    return quire_backend_fail(QUIRE_ERROR_OUT_OF_DEVICE_MEMORY, 0, "no copy");
+}
+
+static void use_in_hook(void *user, quire_memory *memory, const quire_event *event)
+{
+    (void)user;
+    (void)event;
+    hook_calls++;
+    CHECK_OK(quire_allocation_hold(memory, moving));
+    CHECK_OK(quire_allocation_release(memory, moving));
+}
+
+/* Two allocations of the first page move, each to another page; the first place becomes empty. */
+UNIT_PREPARED(compact, a_hook_may_use_what_was_to_move, f)
+{
+    if (QI_IS_CHECKED)
+        unit_skip("checked builds move nothing");
+    f->fake.table.copy_from_page = free_and_fail;
+    fixture_open(f, &(quire_memory_options){
+                        .shards = 1,
+                        .pages = {.page_size = PAGE, .retained_empty_bytes = QUIRE_RETAIN_NONE}});
+    quire_allocation larger = take(f, 8 * KIB), gone = take(f, PAGE - 12 * KIB);
+    moving = take(f, 4 * KIB);
+    keeper = take(f, PAGE - 8 * KIB);
+    ALLOCATE(f, .size = PAGE - 4 * KIB);
+    CHECK_EQ(fixture_info(f, larger).page, fixture_info(f, moving).page);
+    CHECK_EQ(stats_of(f).page_count, 3);
+    CHECK_OK(quire_free(f->memory, gone));
+    CHECK_OK(quire_memory_set_hook(
+        f->memory, &(quire_hook){.event = use_in_hook, .kinds = QUIRE_EVENT_PAGE_GONE}));
+    hooked = f;
+    hook_calls = 0;
+    quire_compaction *c = begin_compaction(f);
+    CHECK_FAILS(qi_compact_step(c, NULL, &(quire_compact_stats){0}),
+                QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+    qi_compact_end(c);
+    CHECK_EQ(hook_calls, 1);
+    CHECK_EQ(stats_of(f).page_count, 2);
+    CHECK_OK(quire_memory_set_hook(f->memory, NULL));
 }
 
 UNIT_ON(compact, without_host_memory_all_stay, fixture, f,
