@@ -22,7 +22,7 @@
 #include "tests/support/random.h"
 
 enum { KIB = 1024, PAGE = 64 * KIB, SMALLEST = 16, LARGEST = PAGE / 16 };
-enum { THREADS = 4, ITEMS = 600, SHARED = 4, BATCH = 12, PATIENCE_S = 120 };
+enum { THREADS = 4, ITEMS = 600, SHARED = 32, SHARED_SIZE = 1000, BATCH = 12, PATIENCE_S = 120 };
 static const uint64_t LIMIT = 6 * PAGE;
 
 /* One of so many allocations is not movable. It keeps its page, which has about 60. */
@@ -46,7 +46,7 @@ static bool finds; /* by address; then threads also look at allocations that the
 static item items[ITEMS];
 static quire_allocation shared[SHARED];
 static atomic_bool is_growing, is_over;
-static atomic_uint_fast64_t moves, compactions, pages_freed, found, outdated;
+static atomic_uint_fast64_t moves, compactions, pages_freed, found, outdated, hooks;
 
 /* ---- contents ------------------------------------------------------------------------------- */
 
@@ -257,12 +257,23 @@ static void read_shared(test_random *r)
 {
     const uint64_t number = random_below(r, SHARED);
     void *pointer;
-    read_pattern(shared[number], LARGEST, 1 + number);
+    read_pattern(shared[number], SHARED_SIZE, 1 + number);
     if (on_fake)
         return;
     CHECK_OK(quire_map(memory, shared[number], &pointer));
-    expect_pattern(pointer, LARGEST, 1 + number);
+    expect_pattern(pointer, SHARED_SIZE, 1 + number);
     CHECK_OK(quire_unmap(memory, shared[number]));
+}
+
+/* Also in the thread that moves allocations. */
+static void read_in_hook(void *user, quire_memory *of, const quire_event *event)
+{
+    (void)user;
+    (void)of;
+    (void)event;
+    for (uint64_t i = 0; i < SHARED; i++)
+        read_pattern(shared[i], SHARED_SIZE, 1 + i);
+    atomic_fetch_add(&hooks, 1);
 }
 
 /* Another thread may free it meanwhile. */
@@ -392,7 +403,7 @@ static void begin(uint32_t shards)
         .find_by_address = finds,
         .limit = LIMIT,
     };
-    const quire_allocation_options all = {.size = LARGEST, .movable = true};
+    const quire_allocation_options all = {.size = SHARED_SIZE, .movable = true};
     test_memory_init(&host_memory);
     if (on_fake) {
         CHECK_OK(fake_open(&fake, &host_memory.callbacks, &device));
@@ -401,18 +412,21 @@ static void begin(uint32_t shards)
         CHECK_OK(quire_host_open(&host, &device));
     }
     CHECK_OK(quire_memory_create(device, &options, &memory));
-    served = refused = moves = compactions = pages_freed = found = outdated = 0;
+    served = refused = moves = compactions = pages_freed = found = outdated = hooks = 0;
     is_growing = true;
     is_over = false;
     for (uint64_t i = 0; i < SHARED; i++) {
         CHECK_OK(quire_allocate(memory, &all, &shared[i]));
-        write_pattern(shared[i], LARGEST, 1 + i);
+        write_pattern(shared[i], SHARED_SIZE, 1 + i);
     }
+    CHECK_OK(quire_memory_set_hook(
+        memory, &(quire_hook){.event = read_in_hook, .kinds = QUIRE_EVENT_PAGE_GONE}));
 }
 
 static void end(void)
 {
     quire_memory_stats stats;
+    CHECK_OK(quire_memory_set_hook(memory, NULL));
     CHECK_OK(quire_memory_check(memory));
     for (item *i = items; i < items + ITEMS; i++) {
         if (i->id)
@@ -420,7 +434,7 @@ static void end(void)
         i->id = 0;
     }
     for (uint64_t i = 0; i < SHARED; i++) {
-        read_pattern(shared[i], LARGEST, 1 + i);
+        read_pattern(shared[i], SHARED_SIZE, 1 + i);
         CHECK_OK(quire_free(memory, shared[i]));
     }
     CHECK_OK(quire_memory_trim(memory, 0, NULL));
@@ -447,9 +461,9 @@ static void run_threads(uint32_t shards)
     CHECK(!pthread_join(compactor, NULL));
     printf("# %" PRIu64 " calls were served and %" PRIu64 " refused; %" PRIu64
            " compactions made %" PRIu64 " moves and freed %" PRIu64 " pages; %" PRIu64
-           " addresses were found and %" PRIu64 " outdated\n",
+           " addresses were found and %" PRIu64 " outdated; %" PRIu64 " hooks\n",
            (uint64_t)served, (uint64_t)refused, (uint64_t)compactions, (uint64_t)moves,
-           (uint64_t)pages_freed, (uint64_t)found, (uint64_t)outdated);
+           (uint64_t)pages_freed, (uint64_t)found, (uint64_t)outdated, (uint64_t)hooks);
     CHECK(!finds || found);
     end();
 }
