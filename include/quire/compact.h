@@ -54,7 +54,8 @@ typedef struct quire_compact_stats {
 
 /*
  * Begins a compaction of a memory. The caller ends it with quire_compact_end, before it destroys
- * the memory. Moves nothing.
+ * the memory. Moves nothing. In the child of a fork, a compaction from before the fork may go on,
+ * or be ended, or be left alone: another one can begin.
  * Errors: INVALID_ARGUMENT, UNSUPPORTED (the memory is elastic, has slabs or another fit than
  * segregated, or the build is a checked one), BUSY (a compaction of the memory has not ended),
  * OUT_OF_HOST_MEMORY.
@@ -69,9 +70,9 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_compact_begin(quire_memory *memory,
  * call fails; NULL is allowed. Other threads allocate, use and free in the memory meanwhile. One
  * thread at a time uses a compaction.
  * Errors: INVALID_ARGUMENT, UNSUPPORTED (the backend does not copy bytes of the kind),
- * OUT_OF_HOST_MEMORY, TOO_MANY_ALLOCATIONS, NOT_PERMITTED (the device is disabled), and those of
- * copies. After an error every allocation is where its info says, with its
- * contents, and the next step goes on.
+ * OUT_OF_HOST_MEMORY, TOO_MANY_ALLOCATIONS, NOT_PERMITTED (the device is disabled), BUSY (in the
+ * child of a fork: another compaction of the memory has begun there), and those of copies. After an
+ * error every allocation is where its info says, with its contents, and the next step goes on.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_compact_step(quire_compaction *compaction,
                                                          const quire_compact_limits *limits,
@@ -101,7 +102,8 @@ typedef struct quire_compact_move {
  * moves: none is possible until offered ones end, or *complete is true: no further page can be
  * freed now. `complete` may be NULL.
  * Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY, TOO_MANY_ALLOCATIONS, NOT_PERMITTED (the device is
- * disabled). After an error the moves in `moves` are offered all the same.
+ * disabled), BUSY (as quire_compact_step). After an error the moves in `moves` are offered all the
+ * same.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_compact_offer(quire_compaction *compaction,
                                                           const quire_compact_limits *limits,

@@ -8,7 +8,6 @@
  */
 #include <pthread.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include "src/base/atomic.h"
 #include "tests/support/child.h"
 #include "tests/support/fake.h"
+#include "tests/support/mapped_blocks.h"
 #include "tests/support/plain.h"
 #include "tests/support/thread_sanitizer.h"
 
@@ -31,27 +31,6 @@ static quire_device *device;
 static quire_memory *memory;
 static quire_allocation made[THREADS][OWN];
 static qi_atomic_u32 is_over;
-
-/* ---- host memory ---------------------------------------------------------------------------- */
-
-/* Sleep copies contents to host memory all the time. The allocators of sanitizers have locks that
-   a fork does not take, so that a child may find one locked: the system has none. */
-static void *map_block(void *user, size_t size, size_t alignment)
-{
-    (void)user;
-    (void)alignment;
-    void *block = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return block == MAP_FAILED ? NULL : block;
-}
-
-static void unmap_block(void *user, void *pointer, size_t size, size_t alignment)
-{
-    (void)user;
-    (void)alignment;
-    CHECK_EQ(munmap(pointer, size), 0);
-}
-
-static const quire_host_memory BLOCKS = {.allocate = map_block, .release = unmap_block};
 
 /* ---- the memory ----------------------------------------------------------------------------- */
 
@@ -183,7 +162,7 @@ static void *sleep_and_wake(void *number)
 static void beside_threads(void)
 {
     pthread_t threads[THREADS];
-    CHECK_OK(quire_host_open(&(quire_host_options){.device.host_memory = &BLOCKS}, &device));
+    CHECK_OK(quire_host_open(&(quire_host_options){.device.host_memory = &MAPPED_BLOCKS}, &device));
     make_all(0);
     qi_atomic_store_release_u32(&is_over, 0);
     for (uintptr_t i = 0; i < THREADS; i++)
@@ -226,7 +205,7 @@ static void amid_calls_of_the_backend(void)
     fake_offer_growth(&fake);
     fake.info.survives_fork = true;
     fake_offer_fork(&fake);
-    CHECK_OK(fake_open(&fake, &BLOCKS, &device));
+    CHECK_OK(fake_open(&fake, &MAPPED_BLOCKS, &device));
     make_all(1);
     fork_amid(sleep_slowly);
     CHECK_OK(quire_memory_sleep(memory, "1/", QUIRE_SLEEP_KEEP, NULL, NULL));

@@ -6,6 +6,7 @@
 #include "src/core/compact/compact.h"
 
 #include "src/base/result.h"
+#include "src/base/thread.h"
 #include "src/core/compact/move.h"
 #include "src/core/compact/source.h"
 #include "src/core/copy/copy_path.h"
@@ -31,15 +32,22 @@ static quire_result check(const quire_memory *memory)
     return QUIRE_SUCCESS;
 }
 
-/* Sets the compaction of a memory that has none. */
-static bool claim(quire_memory *memory, quire_compaction *c)
+quire_result qi_compact_claim(quire_compaction *c, const void *mover)
 {
+    quire_memory *memory = c->memory;
     qi_lock_acquire(&memory->pages.lock);
-    const bool is_free = !memory->compaction;
-    if (is_free)
+    const bool is_free = !memory->compaction || memory->compaction == c;
+    if (!memory->compaction)
+        c->source = NULL; /* another one may have changed it meanwhile */
+    if (is_free) {
         memory->compaction = c;
+        memory->mover = mover;
+    }
     qi_lock_release(&memory->pages.lock);
-    return is_free;
+    if (is_free)
+        return QUIRE_SUCCESS;
+    return qi_fail_text(QUIRE_ERROR_BUSY, "a compaction of memory '%s' has not ended",
+                        memory->name);
 }
 
 quire_result qi_compact_begin(quire_memory *memory, quire_compaction **compaction)
@@ -52,13 +60,12 @@ quire_result qi_compact_begin(quire_memory *memory, quire_compaction **compactio
     if (!c)
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a compaction");
     *c = (quire_compaction){.memory = memory};
-    if (!claim(memory, c)) {
+    result = qi_compact_claim(c, NULL);
+    if (result)
         qi_host_release(&memory->host, c, 1, sizeof *c);
-        return qi_fail_text(QUIRE_ERROR_BUSY, "a compaction of memory '%s' has not ended",
-                            memory->name);
-    }
-    *compaction = c;
-    return QUIRE_SUCCESS;
+    else
+        *compaction = c;
+    return result;
 }
 
 void qi_compact_end(quire_compaction *c)
@@ -66,7 +73,8 @@ void qi_compact_end(quire_compaction *c)
     quire_memory *memory = c->memory;
     qi_compact_decline_all(c);
     qi_lock_acquire(&memory->pages.lock);
-    memory->compaction = NULL;
+    if (memory->compaction == c) /* the child of a fork may have another one */
+        memory->compaction = NULL;
     qi_lock_release(&memory->pages.lock);
     qi_host_release(&memory->host, c, 1, sizeof *c);
 }
@@ -136,9 +144,16 @@ quire_result qi_compact_step(quire_compaction *c, const quire_compact_limits *li
 {
     qi_allowance left = qi_allowance_from(limits);
     quire_result result = check_copies(c->memory);
+    if (!result)
+        result = qi_compact_claim(c, qi_thread_self());
+    if (result) {
+        *stats = c->stats;
+        return result;
+    }
     qi_source_resume(c, false);
     while (!result && !c->stats.is_complete && left.moves && left.bytes && left.records)
         result = run(c, &left);
     *stats = c->stats;
+    qi_ignore(qi_compact_claim(c, NULL)); /* it has the memory */
     return result;
 }

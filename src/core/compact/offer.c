@@ -87,7 +87,8 @@ quire_result qi_compact_offer(quire_compaction *c, const quire_compact_limits *l
 {
     qi_allowance left = qi_allowance_from(limits);
     const uint64_t before = c->offered_count;
-    quire_result result = c->memory->device->is_disabled ? qi_refuse_disabled() : QUIRE_SUCCESS;
+    quire_result result =
+        c->memory->device->is_disabled ? qi_refuse_disabled() : qi_compact_claim(c, NULL);
     left.moves = left.moves < room ? left.moves : room;
     qi_source_resume(c, true);
     while (!result && !c->is_round_over && !c->stats.is_complete && left.moves && left.bytes &&

@@ -72,6 +72,13 @@ bool qi_source_is_left(const quire_compaction *c);
    claimed. */
 bool qi_source_has_live(const quire_memory *memory, const qi_page *page);
 
+/*
+ * Requires no lock. Sets the compaction of a memory, and the thread that is in a step of it, or
+ * NULL. The child of a fork has forgotten the compaction, so that it is set again. Fails with BUSY
+ * if the memory has another one.
+ */
+QUIRE_MUST_USE quire_result qi_compact_claim(quire_compaction *c, const void *mover);
+
 /* Requires no lock. Declines all that is offered. */
 void qi_compact_decline_all(quire_compaction *c);
 

@@ -16,6 +16,8 @@
  *   a page between two shards     is destroyed
  *   a resize of a page            the end is at the old or the new place, whichever is lower
  *   a use of an allocation        does not count any more; holds stay
+ *   a move of an allocation       it stays where it was; the place for it is that of a slot
+ *   a compaction                  is forgotten, so that another can begin; a step resumes it
  *   slots and their ranges        stay taken until the memory is destroyed (has_orphans)
  *   destruction of a memory or    the object is removed from its device; its records are lost
  *     stream

@@ -268,6 +268,13 @@ void qi_slot_end_move(const qi_slots *slots, uint32_t slot, uint32_t maps)
     qi_sleep_wake_all(ended_moves(slots));
 }
 
+void qi_slots_drop_moves(const qi_slots *slots)
+{
+    for (uint32_t slot = 0, top = qi_slots_top(slots); slot < top; slot++)
+        if (qi_word_is_moving(qi_atomic_load_u64(qi_slot_state(slots, slot))))
+            qi_slot_end_move(slots, slot, 0);
+}
+
 /* Sleeps while the slot of a word moves. Fails with BUSY inside a function of the backend, which
    the mover may have called. */
 static quire_result await_move(const qi_slots *slots, qi_atomic_u64 *state, uint64_t *word)
@@ -522,7 +529,8 @@ void qi_slots_drop_uses(const qi_slots *slots)
     for (uint32_t slot = 0, top = qi_slots_top(slots); slot < top; slot++) {
         qi_atomic_u64 *state = qi_slot_state(slots, slot);
         uint64_t word = qi_atomic_load_u64(state), holds = 0;
-        if (qi_word_phase(word) == QI_PHASE_FREE || qi_word_phase(word) == QI_PHASE_PRIVATE)
+        if (qi_word_phase(word) == QI_PHASE_FREE || qi_word_phase(word) == QI_PHASE_PRIVATE ||
+            qi_word_is_moving(word))
             continue;
         if (qi_word_is_asleep(word)) {
             qi_slot *record = qi_slot_at(slots, slot);
@@ -530,8 +538,6 @@ void qi_slots_drop_uses(const qi_slots *slots)
             if (!(record->extras & QI_EXTRA_ASLEEP))
                 word = qi_slot_word(qi_slot_generation(word), QI_PHASE_LIVE, qi_word_uses(word));
         }
-        if (qi_word_is_moving(word))
-            word &= ~(QI_WORD_COUNT_MASK << QI_WORD_MAP_SHIFT); /* a vanished thread moves it */
         if (qi_table_has(&slots->holds, slot))
             holds = qi_atomic_load_u32(qi_slot_hold_count(slots, slot));
         if (qi_word_uses(word) != holds) /* after a fork a store makes the system copy the page */

@@ -467,7 +467,8 @@ QUIRE_MUST_USE quire_result qi_slot_add_map(const qi_slots *slots, uint32_t slot
 QUIRE_MUST_USE quire_result qi_slot_remove_map(const qi_slots *slots, uint32_t slot);
 uint32_t qi_slot_map_count(const qi_slots *slots, uint32_t slot);
 
-/* For the child of a fork, in which no call is running. Drops all uses that are not holds. */
+/* For the child of a fork, in which no call is running. Drops all uses that are not holds. Moves
+   stay. */
 void qi_slots_drop_uses(const qi_slots *slots);
 
 qi_phase qi_slot_phase(const qi_slots *slots, uint32_t slot);
@@ -498,6 +499,9 @@ void qi_slot_end_sleep(const qi_slots *slots, uint32_t slot, qi_phase phase);
  */
 bool qi_slot_begin_move(const qi_slots *slots, uint32_t slot, uint32_t *maps);
 void qi_slot_end_move(const qi_slots *slots, uint32_t slot, uint32_t maps);
+
+/* For the child of a fork, without the thread that moved slots. Ends all moves. */
+void qi_slots_drop_moves(const qi_slots *slots);
 
 /*
  * Changes LIVE or ASLEEP (for an abort RESERVED) to PRIVATE. The slot belongs to the caller, who

@@ -60,8 +60,9 @@ struct quire_memory {
     qi_account account; /* bytes of its pages, from before their creation until after their end */
 
     struct quire_compaction *compaction; /* that has not ended; protected by the pages' lock */
-    uint64_t max_fast_size;              /* see qi_request_max_fast; 0 disables the fast path */
-    uint8_t extras;                      /* of all its allocations: QI_EXTRA_ADDRESS, or 0 */
+    const void *mover; /* qi_thread_self of the thread that is in a step of it; likewise; or NULL */
+    uint64_t max_fast_size;         /* see qi_request_max_fast; 0 disables the fast path */
+    uint8_t extras;                 /* of all its allocations: QI_EXTRA_ADDRESS, or 0 */
     struct qi_addresses *addresses; /* find/addresses.h; NULL without find_by_address; constant */
 
     qi_slots slots;

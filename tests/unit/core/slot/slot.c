@@ -323,7 +323,9 @@ CASE(the_child_of_a_fork_ends_the_moves_of_vanished_threads)
     const quire_allocation handle = take_live(b);
     const uint32_t slot = qi_handle_slot(handle.id);
     CHECK(qi_slot_begin_move(&b->slots, slot, NULL));
-    qi_slots_drop_uses(&b->slots);
+    qi_slots_drop_uses(&b->slots); /* the thread that forked may move it */
+    CHECK(!qi_slot_begin_move(&b->slots, slot, NULL));
+    qi_slots_drop_moves(&b->slots);
     CHECK_EQ(qi_slot_map_count(&b->slots, slot), 0);
     CHECK(qi_slot_begin_move(&b->slots, slot, NULL));
     qi_slot_end_move(&b->slots, slot, 0);
