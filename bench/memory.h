@@ -48,6 +48,7 @@ void measure_find(memory_bench *b);         /* memory_find.c: look-ups by addres
 void measure_free_at(memory_bench *b);      /* memory_free_at.c: frees by address */
 void measure_record(memory_bench *b);       /* memory_record.c: the cost of a recording */
 void measure_chunks(memory_bench *b);       /* memory_chunks.c: growth of elastic memories */
+void measure_compaction(memory_bench *b);   /* memory_compaction.c: holes that compaction ends */
 void measure_fill(memory_bench *b);         /* memory_fill.c: refusals near a limit */
 void measure_vulkan_writes(memory_bench *b); /* vulkan_writes.c: small writes to device memory */
 

@@ -26,8 +26,8 @@ static const usage USAGE = {
     "  --reps N        repeats of each measurement (default 9)\n"
     "  --threads N     measure 1, 2 and N threads (default 2)\n"
     "  --family GLOB   run only these families: pages many-pages full-pages threads-* locks\n"
-    "                  lock-latency transient-* slow-driver find free-at record chunks fill; "
-    "repeatable\n"
+    "                  lock-latency transient-* slow-driver find free-at record chunks\n"
+    "                  compaction fill; repeatable\n"
     "  --subject GLOB  run only these subjects; repeatable\n"
     "  --without GLOB  exclude these subjects; repeatable\n"
     "  --latency N     milliseconds that the slow driver needs for a page (default 100)\n"
@@ -91,6 +91,7 @@ static int run(memory_bench *b, const char *json_path)
     measure_free_at(b);
     measure_record(b);
     measure_chunks(b);
+    measure_compaction(b);
     measure_fill(b);
     return document_end(&b->out, USAGE.program);
 }

@@ -15,7 +15,8 @@ ROOT = pathlib.Path(sys.argv[2])
 SHORT = ("--reps", "1", "--pairs", "500", "--latency", "300", "--without", "VMA, min time",
          "--family", "full-pages", "--family", "threads-mixed*", "--family", "lock*",
          "--family", "transient-*", "--family", "slow-driver", "--family", "find", "--family", "free-at",
-         "--family", "record", "--family", "chunks", "--family", "fill")
+         "--family", "record", "--family", "chunks", "--family", "compaction",
+         "--family", "fill")
 # subjects, by how threads share them
 ONE = ("quire", "VMA")
 STREAM = ("quire, on a stream",)
@@ -97,6 +98,22 @@ def wait_problems(figures):
             yield str(row)
 
 
+def compaction_problems(figures):
+    """Holes become fewer, and what is left of a memory needs few pages."""
+    rows = {row["part"]: row for row in figures["compaction"]}
+    if set(rows) != {"changes", "alone", "half"}:
+        yield f"parts: {sorted(rows)}"
+        return
+    for part in ("changes", "alone"):
+        row = rows[part]
+        times = [row[key] for key in ("p50_us", "p99_us", "p999_us", "max_us")]
+        if times != sorted(times) or times[0] <= 0 or not row["moves"] or row["end_mb"] >= row["begin_mb"]:
+            yield str(row)
+    row = rows["half"]
+    if row["end_bytes"] >= row["begin_bytes"] or row["end_bytes"] > row["live_bytes"] / 0.97 + 2 * (8 << 20):
+        yield str(row)
+
+
 def steady_problems(figures):
     """The documents state that no page is created in a steady state."""
     row = next(row for row in figures["transient"]
@@ -119,6 +136,7 @@ def main():
             tap.case("threads are measured", thread_row_problems(figures))
             tap.case("locks, transients and a slow driver are measured", other_row_problems(figures))
             tap.case("look-ups and frees by address are measured", find_problems(figures))
+            tap.case("compaction is measured", compaction_problems(figures))
             tap.case("repeated frames make no driver calls", steady_problems(figures))
             tap.case("waits for contended locks are measured", wait_problems(figures))
             for part, wanted in (("memory", MEMORY_WORDS), ("lock", LOCK_WORDS)):
