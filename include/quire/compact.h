@@ -132,6 +132,11 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_compact_accept(quire_compaction *com
 QUIRE_API quire_result quire_compact_decline(quire_compaction *compaction,
                                              const quire_compact_move *move);
 
+/* Writes what a compaction has done since it began: its steps, and moves that were accepted.
+   `is_complete` is what the last step or offer has found. Errors: INVALID_ARGUMENT. */
+QUIRE_API QUIRE_MUST_USE quire_result quire_compact_get_stats(const quire_compaction *compaction,
+                                                              quire_compact_stats *stats);
+
 /* Ends a compaction, complete or not, and sets *compaction to NULL. What has moved stays where it
    is. Moves that have not ended are declined; a target that is in use or mapped stays allocated. */
 QUIRE_API void quire_compact_end(quire_compaction **compaction);

@@ -32,6 +32,7 @@
 
 #include "quire/vma/allocation.h"
 #include "quire/vma/allocator.h"
+#include "quire/vma/defragmentation.h"
 #include "quire/vma/resource.h"
 #include "quire/vma/types.h"
 #include "quire/vma/virtual_block.h"

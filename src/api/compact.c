@@ -72,6 +72,16 @@ quire_result quire_compact_decline(quire_compaction *compaction, const quire_com
                : qi_fail_null("quire_compact_decline", !compaction ? "compaction" : "move");
 }
 
+quire_result quire_compact_get_stats(const quire_compaction *compaction, quire_compact_stats *stats)
+{
+    if (stats)
+        *stats = (quire_compact_stats){.moves = 0};
+    if (!compaction || !stats)
+        return qi_fail_null("quire_compact_get_stats", !compaction ? "compaction" : "stats");
+    *stats = qi_compact_stats(compaction);
+    return QUIRE_SUCCESS;
+}
+
 void quire_compact_end(quire_compaction **compaction)
 {
     if (!compaction || !*compaction)

@@ -722,6 +722,7 @@ static void compaction(void)
     REFUSE_OUT(INVALID, count, quire_compact_offer(NULL, NULL, &move, 1, &count, NULL));
     REFUSE(INVALID, quire_compact_accept(NULL, &move, NULL));
     REFUSE(INVALID, quire_compact_decline(NULL, &move));
+    REFUSE_OUT(INVALID, stats, quire_compact_get_stats(NULL, &stats));
     HARMLESS(&b, quire_compact_end(NULL));
     HARMLESS(&b, quire_compact_end(&c));
     CHECK(bench_memory(&b, &(quire_memory_options){.elastic = true,
@@ -743,6 +744,7 @@ static void compaction(void)
     REFUSE_OUT(
         INVALID, count,
         quire_compact_offer(c, &(quire_compact_limits){.unused = {1}}, &move, 1, &count, NULL));
+    REFUSE(INVALID, quire_compact_get_stats(c, NULL));
     REFUSE(INVALID, quire_compact_accept(c, NULL, NULL));
     REFUSE(INVALID, quire_compact_accept(c, &move, NULL)); /* it was not offered */
     REFUSE(INVALID, quire_compact_decline(c, NULL));

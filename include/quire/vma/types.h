@@ -28,6 +28,7 @@ VK_DEFINE_HANDLE(VmaAllocator)
  */
 VK_DEFINE_HANDLE(VmaPool)
 VK_DEFINE_HANDLE(VmaAllocation)
+VK_DEFINE_HANDLE(VmaDefragmentationContext)
 VK_DEFINE_HANDLE(VmaVirtualBlock)
 VK_DEFINE_NON_DISPATCHABLE_HANDLE(VmaVirtualAllocation)
 
@@ -286,6 +287,56 @@ typedef struct VmaAllocationInfo2 {
     VkDeviceSize blockSize; /* bytes of the page */
     VkBool32 dedicatedMemory;
 } VmaAllocationInfo2;
+
+/* ---- defragmentation ------------------------------------------------------------------------ */
+
+/* One algorithm serves all of them: the emptiest block is emptied first, and nothing moves unless a
+   block becomes free. At most one bit; 0: likewise. */
+typedef enum VmaDefragmentationFlagBits {
+    VMA_DEFRAGMENTATION_FLAG_ALGORITHM_FAST_BIT = 0x1,
+    VMA_DEFRAGMENTATION_FLAG_ALGORITHM_BALANCED_BIT = 0x2,
+    VMA_DEFRAGMENTATION_FLAG_ALGORITHM_FULL_BIT = 0x4,
+    VMA_DEFRAGMENTATION_FLAG_ALGORITHM_EXTENSIVE_BIT = 0x8,
+    VMA_DEFRAGMENTATION_FLAG_ALGORITHM_MASK = 0xF,
+    VMA_DEFRAGMENTATION_FLAG_BITS_MAX_ENUM = 0x7FFFFFFF
+} VmaDefragmentationFlagBits;
+typedef VkFlags VmaDefragmentationFlags;
+
+typedef enum VmaDefragmentationMoveOperation {
+    VMA_DEFRAGMENTATION_MOVE_OPERATION_COPY = 0,   /* the program has copied the contents */
+    VMA_DEFRAGMENTATION_MOVE_OPERATION_IGNORE = 1, /* the allocation stays */
+    VMA_DEFRAGMENTATION_MOVE_OPERATION_DESTROY = 2 /* the allocation is freed */
+} VmaDefragmentationMoveOperation;
+
+/* Whether the pass has enough moves; called between groups of up to 256 of them. */
+typedef VkBool32(VKAPI_PTR *PFN_vmaCheckDefragmentationBreakFunction)(void *pUserData);
+
+typedef struct VmaDefragmentationInfo {
+    VmaDefragmentationFlags flags;
+    VmaPool pool;                   /* NULL: the allocator's own memories, and no pool */
+    VkDeviceSize maxBytesPerPass;   /* 0: no limit; a larger allocation moves alone */
+    uint32_t maxAllocationsPerPass; /* 0: no limit */
+    PFN_vmaCheckDefragmentationBreakFunction pfnBreakCallback; /* NULL: none */
+    void *pBreakCallbackUserData;
+} VmaDefragmentationInfo;
+
+typedef struct VmaDefragmentationMove {
+    VmaDefragmentationMoveOperation operation; /* COPY at first; the program may change it */
+    VmaAllocation srcAllocation;
+    VmaAllocation dstTmpAllocation; /* until vmaEndDefragmentationPass */
+} VmaDefragmentationMove;
+
+typedef struct VmaDefragmentationPassMoveInfo {
+    uint32_t moveCount;
+    VmaDefragmentationMove *pMoves; /* valid until vmaEndDefragmentationPass; NULL: no moves */
+} VmaDefragmentationPassMoveInfo;
+
+typedef struct VmaDefragmentationStats {
+    VkDeviceSize bytesMoved;
+    VkDeviceSize bytesFreed; /* of blocks that were freed */
+    uint32_t allocationsMoved;
+    uint32_t deviceMemoryBlocksFreed;
+} VmaDefragmentationStats;
 
 /* ---- virtual blocks ------------------------------------------------------------------------- */
 

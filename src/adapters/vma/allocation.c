@@ -165,6 +165,8 @@ static VkResult allocate_range(VmaAllocator allocator, const qi_vma_request *req
         .existing_pages = existing,
         .within_budget = request->options->flags & VMA_ALLOCATION_CREATE_WITHIN_BUDGET_BIT,
         .upper = request->options->flags & VMA_ALLOCATION_CREATE_UPPER_ADDRESS_BIT,
+        .movable = true,
+        .user_data = a->handle,
         .info = is_mapped ? &info : NULL,
     };
     quire_result result = quire_allocate(a->memory, &options, &a->quire);
@@ -332,6 +334,7 @@ VkResult qi_vma_allocate(VmaAllocator allocator, const qi_vma_request *request,
     qi_vma_allocation *a = qi_vma_table_take(&allocator->allocations, &number);
     if (!a)
         return VK_ERROR_OUT_OF_HOST_MEMORY;
+    a->handle = number;
     result = attach(allocator, request->options, a);
     if (!result)
         result = request->options->pool ? allocate_in_pool(allocator, request, a)
@@ -402,6 +405,64 @@ void qi_vma_describe(const qi_vma_allocation *a, VmaAllocationInfo *info)
                                                               : NULL,
                                 .pUserData = a->user_data,
                                 .pName = a->name};
+}
+
+/* ---- targets of moves --------------------------------------------------------------------- */
+
+VkResult qi_vma_take_target(VmaAllocator allocator, const qi_vma_allocation *source,
+                            quire_allocation quire, qi_vma_allocation **target)
+{
+    uintptr_t number;
+    quire_allocation_info info;
+    quire_vulkan_range range;
+    qi_vma_allocation *a = qi_vma_table_take(&allocator->allocations, &number);
+    if (!a)
+        return VK_ERROR_OUT_OF_HOST_MEMORY;
+    a->handle = number;
+    a->type = source->type;
+    a->map_count = source->map_count;
+    a->memory = source->memory;
+    a->quire = quire;
+    a->size = source->size;
+    a->mapped = a->persistent = a->user_data = NULL;
+    a->name = NULL;
+    quire_result result = quire_vulkan_get_range(a->memory, quire, &range);
+    if (!result)
+        result = quire_allocation_get_info(a->memory, quire, &info);
+    if (!result && source->map_count && !source->persistent)
+        result = quire_map(a->memory, quire, &a->mapped);
+    if (result) {
+        qi_vma_table_give(&allocator->allocations, number);
+        return qi_vma_result(result);
+    }
+    a->device_memory = range.memory;
+    a->offset = range.memory_offset;
+    a->persistent = info.host;
+    *target = a;
+    return VK_SUCCESS;
+}
+
+bool qi_vma_end_target_map(qi_vma_allocation *target)
+{
+    const bool is_mapped = target->mapped;
+    target->mapped = NULL;
+    return !is_mapped || !quire_unmap(target->memory, target->quire);
+}
+
+VkResult qi_vma_take_place(qi_vma_allocation *source, const qi_vma_allocation *target)
+{
+    void *pointer;
+    source->device_memory = target->device_memory;
+    source->offset = target->offset;
+    source->persistent = target->persistent;
+    if (!source->mapped)
+        return VK_SUCCESS;
+    quire_result result = quire_map(source->memory, source->quire, &pointer);
+    if (!result) {
+        source->mapped = pointer;
+        result = quire_unmap(source->memory, source->quire);
+    }
+    return qi_vma_result(result);
 }
 
 /* ---- the functions of the interface ------------------------------------------------------- */

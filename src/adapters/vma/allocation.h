@@ -12,6 +12,7 @@ typedef struct qi_vma_allocation {
     qi_vma_record record; /* first member */
     uint32_t type;
     uint32_t map_count; /* of vmaMapMemory */
+    uintptr_t handle;   /* its own, also the user data of the allocation of quire */
     quire_memory *memory;
     quire_allocation quire;
     VkDeviceMemory device_memory;
@@ -47,6 +48,17 @@ void qi_vma_query_image(VmaAllocator allocator, VkImage image, qi_vma_request *r
 
 /* Returns the record of a handle. NULL and a last error: a handle or the allocator is bad. */
 qi_vma_allocation *qi_vma_allocation_of(VmaAllocator allocator, VmaAllocation handle);
+
+/* Takes a record for the target of a move of another allocation, and writes where it lies. On
+   failure there is none. */
+VkResult qi_vma_take_target(VmaAllocator allocator, const qi_vma_allocation *source,
+                            quire_allocation quire, qi_vma_allocation **target);
+
+/* Ends the maps of a target, which keeps its allocation of quire. */
+bool qi_vma_end_target_map(qi_vma_allocation *target);
+
+/* The source has the place that a target had: the allocation of quire was moved there. */
+VkResult qi_vma_take_place(qi_vma_allocation *source, const qi_vma_allocation *target);
 
 /* Frees. Returns false and sets the last error if nothing was freed. */
 bool qi_vma_free(VmaAllocator allocator, VmaAllocation handle);

@@ -439,6 +439,7 @@ static void release(VmaAllocator allocator)
     qi_vma_host host = allocator->host; /* its callbacks outlive the record */
     qi_vma_table_end(&allocator->allocations);
     qi_vma_table_end(&allocator->pools);
+    qi_vma_table_end(&allocator->defragmentations);
     pthread_mutex_destroy(&allocator->mutex);
     qi_vma_host_release(&host, allocator);
 }
@@ -460,6 +461,8 @@ static VkResult make(const VmaAllocatorCreateInfo *info, VmaAllocator *out)
     qi_vma_table_begin(&allocator->allocations, &allocator->host, "allocation",
                        sizeof(qi_vma_allocation));
     qi_vma_table_begin(&allocator->pools, &allocator->host, "pool", sizeof(qi_vma_pool));
+    qi_vma_table_begin(&allocator->defragmentations, &allocator->host, "defragmentation",
+                       sizeof(qi_vma_context));
     VkResult result = open_device(allocator, info);
     if (!result) {
         add_to_all(allocator);
@@ -490,10 +493,23 @@ VkResult quire_vma_create_allocator(const VmaAllocatorCreateInfo *info,
     return result;
 }
 
+/* Whether no context exists. Sets the last error otherwise. */
+static bool defragmentations_are_over(VmaAllocator allocator)
+{
+    const qi_vma_table *table = &allocator->defragmentations;
+    for (uint32_t i = 0; i < atomic_load(&table->count); i++)
+        if (qi_vma_table_at(table, i)) {
+            qi_vma_fail(VK_ERROR_VALIDATION_FAILED_EXT,
+                        "the allocator stays: vmaEndDefragmentation is missing");
+            return false;
+        }
+    return true;
+}
+
 /* Destroys what is empty only after it is known that everything is. */
 static void destroy(VmaAllocator allocator)
 {
-    if (!qi_vma_memories_are_empty(allocator)) {
+    if (!defragmentations_are_over(allocator) || !qi_vma_memories_are_empty(allocator)) {
         qi_vma_print("vmaDestroyAllocator");
         return;
     }

@@ -48,6 +48,12 @@ typedef struct qi_vma_memory {
     float priority; /* 0: the default */
 } qi_vma_memory;
 
+/* A defragmentation that has not ended: see defragmentation.c. */
+typedef struct qi_vma_context {
+    qi_vma_record record; /* first member */
+    struct qi_vma_defragmentation *defragmentation;
+} qi_vma_context;
+
 struct VmaAllocator_T {
     VmaAllocator next_allocator; /* in the list of all allocators of the process */
     VkInstance instance;
@@ -69,6 +75,7 @@ struct VmaAllocator_T {
     _Atomic(quire_memory *) of_type[VK_MAX_MEMORY_TYPES]; /* of default priority, once it exists */
     qi_vma_table allocations;
     qi_vma_table pools;
+    qi_vma_table defragmentations;
 };
 
 /* The alignment that keeps objects of optimal tiling apart from linear ones; at least 1. */

@@ -352,6 +352,20 @@ void qi_vma_each_memory(VmaAllocator allocator,
     pthread_mutex_unlock(&allocator->mutex);
 }
 
+quire_memory **qi_vma_own_memories(VmaAllocator allocator, uint32_t *count)
+{
+    *count = 0;
+    pthread_mutex_lock(&allocator->mutex);
+    uint32_t room = 1; /* so that the list exists if there are none */
+    for (qi_vma_memory *at = allocator->memories; at; at = at->next)
+        room++;
+    quire_memory **memories = qi_vma_host_allocate(&allocator->host, room * sizeof(quire_memory *));
+    for (qi_vma_memory *at = allocator->memories; at && memories; at = at->next)
+        memories[(*count)++] = at->memory;
+    pthread_mutex_unlock(&allocator->mutex);
+    return memories;
+}
+
 /* Releases empty pages until each memory keeps at most `target` bytes of them. Returns the bytes.
    Pools with a minBlockCount are left out: a trim would end what quire_memory_preallocate keeps. */
 static uint64_t trim_all(VmaAllocator allocator, uint64_t target)

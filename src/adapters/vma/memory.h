@@ -53,6 +53,10 @@ bool qi_vma_release_empty(VmaAllocator allocator);
 void qi_vma_each_memory(VmaAllocator allocator,
                         void (*visit)(void *user, quire_memory *memory, uint32_t type), void *user);
 
+/* Returns a list of the allocator's own memories, which the caller releases. NULL and a last error:
+   there is no host memory for it. */
+quire_memory **qi_vma_own_memories(VmaAllocator allocator, uint32_t *count);
+
 /* Whether no allocation and no pool lives. Sets the last error otherwise, and the log names what
    lives. */
 bool qi_vma_memories_are_empty(VmaAllocator allocator);

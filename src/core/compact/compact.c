@@ -79,6 +79,11 @@ void qi_compact_end(quire_compaction *c)
     qi_host_release(&memory->host, c, 1, sizeof *c);
 }
 
+quire_compact_stats qi_compact_stats(const quire_compaction *c)
+{
+    return c->stats;
+}
+
 /* ---- lots --------------------------------------------------------------------------------- */
 
 /* Requires no lock. Copies all of a lot, completes the moves that were copied, and ends all. */

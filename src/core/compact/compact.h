@@ -23,6 +23,8 @@
 QUIRE_MUST_USE quire_result qi_compact_begin(quire_memory *memory, quire_compaction **compaction);
 void qi_compact_end(quire_compaction *c);
 
+quire_compact_stats qi_compact_stats(const quire_compaction *c);
+
 /* As quire_compact_step. Requires no lock. */
 QUIRE_MUST_USE quire_result qi_compact_step(quire_compaction *c, const quire_compact_limits *limits,
                                             quire_compact_stats *stats);
