@@ -179,8 +179,8 @@ struct qi_fit {
                                    uint32_t count, quire_placement *placements);
 
     /*
-     * The same outside a region: a bounded search. Returns NO_SPACE without a sentence. Null: the
-     * fit does not move ranges out of regions.
+     * The same outside a region, in one that has live ranges: a bounded search. Returns NO_SPACE
+     * without a sentence. Null: the fit does not move ranges out of regions.
      */
     quire_result (*allocate_elsewhere)(quire_space *space, uint32_t region, uint64_t size,
                                        uint64_t alignment, uint64_t user, uint32_t flags,

@@ -223,10 +223,16 @@ quire_result qi_segregated_allocate(quire_space *space, uint64_t size, uint64_t 
 
 /* ---- outside a region --------------------------------------------------------------------- */
 
-/* Free ranges of the region that one call finds; more end it. */
+/* Free ranges of the region, and empty regions, that one call finds; more end it. */
 enum { MAX_PASSED_OVER = 256 };
 
-/* Free ranges of the region are in no list from when the search finds them to the end of the call.
+static bool is_passed_over(const qi_segregated *s, uint32_t node, uint32_t region)
+{
+    const uint32_t found = qi_node_region(&s->nodes[node]);
+    return found == region || qi_segregated_region_is_empty(&s->space, found);
+}
+
+/* What is passed over is in no list from when the search finds them to the end of the call.
    They are linked by `next`. */
 quire_result qi_segregated_allocate_elsewhere(quire_space *space, uint32_t region, uint64_t size,
                                               uint64_t alignment, uint64_t user, uint32_t flags,
@@ -239,14 +245,14 @@ quire_result qi_segregated_allocate_elsewhere(quire_space *space, uint32_t regio
         return result;
     uint32_t passed_over = 0, left = MAX_PASSED_OVER;
     finding f = search(s, &r, 0);
-    for (; f.node && qi_node_region(&s->nodes[f.node]) == region && left; left--) {
+    for (; f.node && is_passed_over(s, f.node, region) && left; left--) {
         qi_node *node = &s->nodes[f.node];
         qi_node_unlink(s, node, node->back);
         node->next = passed_over;
         passed_over = f.node;
         f = search(s, &r, 0);
     }
-    const bool found = f.node && qi_node_region(&s->nodes[f.node]) != region;
+    const bool found = f.node && !is_passed_over(s, f.node, region);
     if (found)
         take(s, &r, &f, user, placement);
     for (uint32_t next; passed_over; passed_over = next) {

@@ -9,7 +9,8 @@
 
 enum { SIZE = 1 << 16, GAP = 64, MANY = 400 };
 
-/* Region 0 has `count` gaps between live ranges, and no other free range; region 1 is free. */
+/* Region 0 has `count` gaps between live ranges, and no other free range; region 1 has one live
+   range, and SIZE bytes are free. */
 static quire_space *make_gaps(uint32_t count)
 {
     quire_range gaps[MANY];
@@ -21,7 +22,8 @@ static quire_space *make_gaps(uint32_t count)
     }
     for (uint32_t i = 0; i < count; i++)
         CHECK_OK(quire_space_free(space, gaps[i]));
-    add_region(space, SIZE, 0);
+    add_region(space, SIZE + 2 * GAP, 0);
+    take_bytes(space, 2 * GAP); /* more than a gap holds */
     return space;
 }
 
@@ -55,6 +57,18 @@ UNIT(elsewhere, a_range_lies_in_another_region_though_this_one_has_tighter_place
     for (int i = 0; i < 7; i++) /* the gaps serve requests again */
         CHECK_EQ(take_bytes(space, GAP).region, 0);
     CHECK_EQ(take_bytes(space, GAP).region, 1);
+    end_space(space);
+}
+
+/* One that nothing lives in is no place, and hides none that a longer search finds. */
+UNIT(elsewhere, empty_regions_are_passed_over)
+{
+    quire_space *space = make_gaps(9);
+    add_region(space, 4 * GAP, 0);
+    CHECK_EQ(take_elsewhere(space, 1, GAP, 1).region, 0);
+    expect_refusal(space, 1, 2 * GAP);
+    add_region(space, 2 * SIZE, 0);
+    CHECK_EQ(take_elsewhere(space, 0, SIZE, 1).region, 1);
     end_space(space);
 }
 
