@@ -183,6 +183,25 @@ static bool asleep(bench *t)
            bench_trim(t) && bench_wake(t, NULL) && bench_free_every(t, 1) && bench_trim(t);
 }
 
+/* By the host between the pages, and by the backend. */
+static bool compaction(bench *t)
+{
+    return bench_open(t) && bench_compact(t, &(quire_memory_options){.kind.mask = 1});
+}
+
+static bool compaction_by_copies(bench *t)
+{
+    fake_offer_copies(&t->fake);
+    return compaction(t);
+}
+
+static bool compaction_on_demand(bench *t)
+{
+    t->on_demand = true;
+    return bench_open(t) &&
+           bench_compact(t, &(quire_memory_options){.kind.mask = 0x2, .map_on_demand = true});
+}
+
 static bool dedicated(bench *t)
 {
     const quire_allocation_options own = {.size = 5000, .dedicated = true, .zero = true};
@@ -380,6 +399,9 @@ static const row scenarios[] = {
     {"an elastic page", elastic},
     {"lazy allocations", lazies},
     {"allocations that sleep", asleep},
+    {"compaction", compaction},
+    {"compaction by copies between pages", compaction_by_copies},
+    {"compaction of pages that are mapped on demand", compaction_on_demand},
     {"dedicated pages", dedicated},
     {"reserve, commit and abort", reserved},
     {"buffers", buffers},

@@ -55,3 +55,79 @@ bool bench_replay(bench *t, const char *text, size_t size)
     CHECK_EQ(t->host.calls, calls);
     return done;
 }
+
+/* ---- compaction --------------------------------------------------------------------------- */
+
+enum { PAGES = 5, ON_A_PAGE = 4, LEFT = 15, PAGE = 64 * 1024, SIZE = 15 * 1024 };
+
+/* No call that can fail, so that a look at contents is no part of the plan. */
+static unsigned char *bytes_of(const bench_held *h)
+{
+    quire_native native;
+    CHECK_OK(quire_allocation_get_native(h->memory, h->allocation, &native));
+    return native.host ? native.host : fake_bytes(&native.page) + native.offset;
+}
+
+/* The contents of an allocation are its number. */
+static void fill(const bench *t)
+{
+    for (uint32_t i = 0; i < t->held_count; i++)
+        memset(bytes_of(&t->held[i]), (int)i + 1, SIZE);
+}
+
+static void expect_contents(const bench *t)
+{
+    for (uint32_t i = 0; i < t->held_count; i++) {
+        if (!t->held[i].allocation.id)
+            continue;
+        const unsigned char *bytes = bytes_of(&t->held[i]);
+        CHECK(bytes[0] == i + 1 && !memcmp(bytes, bytes + 1, SIZE - 1));
+    }
+}
+
+static bool step(bench *t, quire_compaction *c, quire_compact_stats *done)
+{
+    TRY(t, quire_compact_step(c, &(quire_compact_limits){.moves = 1}, done));
+    return true;
+}
+
+static quire_memory_stats stats_of(const bench *t)
+{
+    quire_memory_stats stats;
+    CHECK_OK(quire_memory_check(t->memory));
+    CHECK_OK(quire_memory_get_stats(t->memory, &stats));
+    return stats;
+}
+
+/* A page that could not be had in full size leaves more of them. */
+static bool run_compaction(bench *t)
+{
+    quire_compaction *c;
+    const uint64_t pages = stats_of(t).page_count;
+    quire_compact_stats done = {.moves = 0};
+    TRY_OUT(t, c, quire_compact_begin(t->memory, &c));
+    bool goes_on = true;
+    while (goes_on && !done.is_complete) {
+        goes_on = step(t, c, &done);
+        expect_contents(t);
+    }
+    quire_compact_end(&c);
+    CHECK(!goes_on || (done.pages_freed && pages >= PAGES));
+    CHECK_EQ(stats_of(t).page_count, pages - done.pages_freed);
+    CHECK_EQ(stats_of(t).allocation_count, LEFT);
+    return goes_on;
+}
+
+bool bench_compact(bench *t, const quire_memory_options *options)
+{
+    quire_memory_options all = *options;
+    all.pages.page_size = PAGE;
+    all.shards = 1;
+    if (!bench_memory(t, &all) ||
+        !bench_allocate(t, PAGES * ON_A_PAGE,
+                        &(quire_allocation_options){.size = SIZE, .movable = true, .name = "m"}))
+        return false;
+    fill(t);
+    return bench_free_every(t, ON_A_PAGE) && run_compaction(t) &&
+           bench_allocate(t, 3, &(quire_allocation_options){.size = SIZE});
+}

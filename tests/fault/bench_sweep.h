@@ -18,4 +18,11 @@ void bench_sweep(bench *t, bench_scenario scenario, bool on_fake, bool in_backen
 /* A step of a scenario: parses a trace and replays it on the memory. */
 bool bench_replay(bench *t, const char *text, size_t size);
 
+/*
+ * Steps of a scenario: movable allocations, of which each of five pages keeps three of four, are
+ * compacted by a move at a time, so that one page becomes free. Each has its contents after each
+ * step, also after one that failed. Adds what the options leave open.
+ */
+bool bench_compact(bench *t, const quire_memory_options *options);
+
 #endif

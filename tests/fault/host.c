@@ -144,6 +144,12 @@ static bool asleep(bench *t)
            bench_wake(t, NULL) && bench_free_every(t, 1) && bench_trim(t);
 }
 
+/* The fit is always the segregated one. */
+static bool compaction(bench *t)
+{
+    return bench_open(t) && bench_compact(t, &(quire_memory_options){.find_by_address = true});
+}
+
 static bool too_many_pages(bench *t)
 {
     if (!bench_open(t) ||
@@ -608,6 +614,7 @@ static const row scenarios[] = {
     {"an elastic page", elastic, true},
     {"lazy allocations", lazies, true},
     {"allocations that sleep", asleep, true},
+    {"compaction", compaction, true},
     {"as many pages as may be", too_many_pages, true},
     {"dedicated pages by size", dedicated_by_size, true},
     {"one page per object", dedicated_always, true},

@@ -126,6 +126,8 @@ static quire_result run(quire_compaction *c, qi_allowance *left)
     qi_lot l;
     quire_result result = qi_lot_begin(c, left, qi_move_begin, &l);
     quire_result copied = run_lot(c, &l);
+    if (result || copied)
+        c->offset = 0; /* the next step looks again at what has not moved */
     if (l.is_end)
         end_source(c);
     if (!c->round)

@@ -26,15 +26,12 @@ bool qi_move_is_possible(const quire_memory *memory, uint32_t slot, bool by_call
            (!is_mapped || (by_caller && !memory->maps_on_demand));
 }
 
+/* In a page that has allocations, so that it stays. */
 static quire_result take_place(qi_shard *shard, const qi_page *page, const qi_slot *record,
                                uint32_t slot, quire_placement *at)
 {
-    quire_result result = qi_space_allocate_elsewhere(shard->space, page->region, record->size,
-                                                      UINT64_C(1) << record->usage, slot, 0, at);
-    if (result || qi_shard_tally(shard, at->region)->allocation_count)
-        return result;
-    qi_ignore(shard->space->free_range(shard->space, at->range)); /* it is live */
-    return QUIRE_ERROR_NO_SPACE;
+    return qi_space_allocate_elsewhere(shard->space, page->region, record->size,
+                                       UINT64_C(1) << record->usage, slot, 0, at);
 }
 
 quire_result qi_move_find_place(qi_shard *shard, const qi_page *page, const qi_slot *record,

@@ -89,32 +89,39 @@ static uint32_t find_in(const quire_compaction *c, const qi_page *page, uint32_t
     return s.count;
 }
 
-/* Takes ranges outside a page for allocations of it, as many as there is room for. */
-static uint32_t try_places(const quire_compaction *c, const qi_page *page, const uint32_t *slots,
-                           uint32_t count, quire_range *ranges)
+/* Takes ranges outside a page for allocations of it, `placed` of them. Fails with NO_SPACE if one
+   cannot move or has no place. */
+static quire_result try_places(const quire_compaction *c, const qi_page *page,
+                               const uint32_t *slots, uint32_t count, quire_range *ranges,
+                               uint32_t *placed)
 {
     qi_shard *shard = qi_compact_shard(c);
-    for (uint32_t i = 0; i < count; i++)
-        if (!qi_move_is_possible(c->memory, slots[i], c->by_caller) ||
-            qi_move_find_place(shard, page, qi_memory_slot(c->memory, slots[i]), &ranges[i]))
-            return i;
-    return count;
+    quire_result result = QUIRE_SUCCESS;
+    for (*placed = 0; *placed < count && !result; *placed += !result) {
+        const uint32_t slot = slots[*placed];
+        result =
+            qi_move_is_possible(c->memory, slot, c->by_caller)
+                ? qi_move_find_place(shard, page, qi_memory_slot(c->memory, slot), &ranges[*placed])
+                : QUIRE_ERROR_NO_SPACE;
+    }
+    return result;
 }
 
-/* Whether all allocations of a page can move now, and have places at the same time. Beyond those
-   that are looked at, the bytes decide. */
-static bool can_become_empty(quire_compaction *c, const qi_page *page, qi_allowance *left)
+/* Fails with NO_SPACE unless all allocations of a page can move now, and have places at the same
+   time. Beyond those that are looked at, the bytes decide. */
+static quire_result check_places(quire_compaction *c, const qi_page *page, qi_allowance *left)
 {
     uint32_t slots[MAX_LOOKED_AT];
     quire_range ranges[MAX_LOOKED_AT];
     quire_space *space = qi_compact_shard(c)->space;
     c->offset = 0;
     const uint32_t count = find_in(c, page, slots, MAX_LOOKED_AT);
-    const uint32_t placed = try_places(c, page, slots, count, ranges);
+    uint32_t placed;
+    quire_result result = try_places(c, page, slots, count, ranges, &placed);
     for (uint32_t i = 0; i < placed; i++)
         qi_ignore(space->free_range(space, ranges[i])); /* it is live */
     qi_use_up(&left->records, placed + 1);
-    return placed == count;
+    return result;
 }
 
 static void begin_round(quire_compaction *c)
@@ -143,16 +150,21 @@ static qi_page *next_page(quire_compaction *c, qi_allowance *left)
     return page;
 }
 
-/* Selects the next source, if there is one that can become empty. */
-static void select_source(quire_compaction *c, qi_allowance *left)
+/* Selects the next source, if there is one that can become empty. After an error the next step
+   looks at the page again. */
+static quire_result select_source(quire_compaction *c, qi_allowance *left)
 {
     qi_page *page = next_page(c, left);
+    quire_result result = page ? check_places(c, page, left) : QUIRE_SUCCESS;
     if (!page)
         c->round = 0;
-    else if (can_become_empty(c, page, left))
+    else if (!result)
         c->source = page;
+    else if (result != QUIRE_ERROR_NO_SPACE)
+        page->compacted = 0;
     c->offset = 0;
     c->page_size = page ? page->native.bytes : 0;
+    return result == QUIRE_ERROR_NO_SPACE ? QUIRE_SUCCESS : result;
 }
 
 /* The record may be that of a new page, of any shard. */
@@ -225,9 +237,9 @@ quire_result qi_lot_begin(quire_compaction *c, qi_allowance *left, qi_begin_move
     qi_lock_acquire(&shard->lock);
     qi_shard_drain(shard);
     const bool had_source = c->source != NULL;
-    if (!had_source)
-        select_source(c, left);
-    quire_result result = qi_source_is_left(c) ? begin_moves(c, left, begin, l) : QUIRE_SUCCESS;
+    quire_result result = had_source ? QUIRE_SUCCESS : select_source(c, left);
+    if (!result && qi_source_is_left(c))
+        result = begin_moves(c, left, begin, l);
     l->is_end |= had_source && !qi_source_is_left(c);
     qi_lock_release(&shard->lock);
     return result;

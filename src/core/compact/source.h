@@ -14,7 +14,7 @@ struct quire_compaction {
     uint32_t shard;     /* whose pages are looked at */
     uint32_t round;     /* in `compacted` of the pages that were looked at; 0: it has not begun */
     qi_page *source;    /* or NULL; it may have left meanwhile */
-    uint64_t offset;    /* in the source: everything below was looked at */
+    uint64_t offset;    /* in the source: everything below was looked at since the last failure */
     uint64_t page_size; /* of the source */
     bool has_freed;     /* a page, in this round */
     bool by_caller;     /* the caller executes the moves */
