@@ -9,7 +9,8 @@
  * page, offset, address and pointer change. quire moves raw ranges, with their contents, while they
  * are neither mapped, held nor in use by another call; calls that use an allocation wait until its
  * move has ended. No work of a device may use a movable allocation during a step, except work that
- * was recorded with quire_record_use: such an allocation stays.
+ * was recorded with quire_record_use, until which the allocation stays, and earlier work of the
+ * stream of quire_compact_step_on_stream.
  *
  *     quire_compaction *c;
  *     quire_compact_stats done;
@@ -77,6 +78,18 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_compact_begin(quire_memory *memory,
 QUIRE_API QUIRE_MUST_USE quire_result quire_compact_step(quire_compaction *compaction,
                                                          const quire_compact_limits *limits,
                                                          quire_compact_stats *stats);
+
+/*
+ * The same with copies in the order of a stream: after the work that was submitted to it before,
+ * which may use the allocations, and before what is submitted later, which uses the new places.
+ * Info, address and pointers are the new ones on return. Old places are free once the copies are
+ * done; a page that becomes empty then goes back with the next step, or with quire_compact_end.
+ * Where the backend cannot submit a copy, the call waits for the stream and copies itself.
+ * Errors also: FOREIGN_HANDLE (a stream of another device), and as quire_copy with a stream.
+ */
+QUIRE_API QUIRE_MUST_USE quire_result
+quire_compact_step_on_stream(quire_compaction *compaction, const quire_compact_limits *limits,
+                             quire_stream *stream, quire_compact_stats *stats);
 
 /* ---- moves that the caller executes --------------------------------------------------------- */
 

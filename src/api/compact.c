@@ -28,6 +28,20 @@ quire_result quire_compact_step(quire_compaction *compaction, const quire_compac
     return result ? result : qi_compact_step(compaction, limits, stats ? stats : &ignored);
 }
 
+quire_result quire_compact_step_on_stream(quire_compaction *compaction,
+                                          const quire_compact_limits *limits, quire_stream *stream,
+                                          quire_compact_stats *stats)
+{
+    quire_compact_stats ignored;
+    if (stats)
+        *stats = (quire_compact_stats){.moves = 0};
+    if (!compaction || !stream)
+        return qi_fail_null("quire_compact_step_on_stream", !compaction ? "compaction" : "stream");
+    quire_result result = limits ? qi_check_unused(limits, "quire_compact_limits") : QUIRE_SUCCESS;
+    return result ? result
+                  : qi_compact_step_on_stream(compaction, limits, stream, stats ? stats : &ignored);
+}
+
 static quire_result check_offer(const quire_compaction *compaction,
                                 const quire_compact_limits *limits, const quire_compact_move *moves,
                                 uint64_t room)

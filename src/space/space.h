@@ -26,6 +26,7 @@ typedef struct qi_region {
     uint64_t base; /* native address of the first byte */
     uint32_t node; /* the fit's node for the region itself */
     bool used;
+    bool is_closed; /* to ranges from elsewhere: qi_space_allocate_elsewhere passes it over */
 } qi_region;
 
 /* What the sentence of a refusal reports, in bytes. */
@@ -188,7 +189,8 @@ quire_result qi_space_allocate_batch(quire_space *space, uint64_t size, uint64_t
                                      uint32_t flags, quire_placement *placements, uint64_t count);
 
 /*
- * Allocates a range outside a region, in one that has live ranges, as allocate_range with QI_TRY:
+ * Allocates a range outside a region, in one that has live ranges and is not closed, as
+ * allocate_range with QI_TRY:
  * by a bounded search, and the space remembers no refusal. `flags` is 0 or QI_OPTIMAL. Requires a
  * fit that has the function.
  */

@@ -719,6 +719,7 @@ static void compaction(void)
     REFUSE(INVALID, quire_compact_begin(visible, NULL));
     REFUSE(INVALID, quire_compact_step(NULL, NULL, NULL));
     REFUSE_OUT(INVALID, stats, quire_compact_step(NULL, NULL, &stats));
+    REFUSE_OUT(INVALID, stats, quire_compact_step_on_stream(NULL, NULL, NULL, &stats));
     REFUSE_OUT(INVALID, count, quire_compact_offer(NULL, NULL, &move, 1, &count, NULL));
     REFUSE(INVALID, quire_compact_accept(NULL, &move, NULL));
     REFUSE(INVALID, quire_compact_decline(NULL, &move));
@@ -745,6 +746,7 @@ static void compaction(void)
         INVALID, count,
         quire_compact_offer(c, &(quire_compact_limits){.unused = {1}}, &move, 1, &count, NULL));
     REFUSE(INVALID, quire_compact_get_stats(c, NULL));
+    REFUSE_OUT(INVALID, stats, quire_compact_step_on_stream(c, NULL, NULL, &stats));
     REFUSE(INVALID, quire_compact_accept(c, NULL, NULL));
     REFUSE(INVALID, quire_compact_accept(c, &move, NULL)); /* it was not offered */
     REFUSE(INVALID, quire_compact_decline(c, NULL));

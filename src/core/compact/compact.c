@@ -61,17 +61,21 @@ quire_result qi_compact_begin(quire_memory *memory, quire_compaction **compactio
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a compaction");
     *c = (quire_compaction){.memory = memory};
     result = qi_compact_claim(c, NULL);
-    if (result)
+    if (result) {
         qi_host_release(&memory->host, c, 1, sizeof *c);
-    else
-        *compaction = c;
-    return result;
+        return result;
+    }
+    qi_source_open_all(c); /* another one may have vanished with a fork */
+    *compaction = c;
+    return QUIRE_SUCCESS;
 }
 
 void qi_compact_end(quire_compaction *c)
 {
     quire_memory *memory = c->memory;
     qi_compact_decline_all(c);
+    qi_source_give_back(c);
+    qi_source_open_all(c);
     qi_lock_acquire(&memory->pages.lock);
     if (memory->compaction == c) /* the child of a fork may have another one */
         memory->compaction = NULL;
@@ -157,7 +161,7 @@ quire_result qi_compact_step(quire_compaction *c, const quire_compact_limits *li
         *stats = c->stats;
         return result;
     }
-    qi_source_resume(c, false);
+    qi_source_resume(c, false, NULL);
     while (!result && !c->stats.is_complete && left.moves && left.bytes && left.records)
         result = run(c, &left);
     *stats = c->stats;

@@ -34,6 +34,10 @@ QUIRE_MUST_USE quire_result qi_compact_offer(quire_compaction *c,
                                              const quire_compact_limits *limits,
                                              quire_compact_move *moves, uint64_t room,
                                              uint64_t *count, bool *is_complete);
+QUIRE_MUST_USE quire_result qi_compact_step_on_stream(quire_compaction *c,
+                                                      const quire_compact_limits *limits,
+                                                      quire_stream *stream,
+                                                      quire_compact_stats *stats);
 QUIRE_MUST_USE quire_result qi_compact_accept(quire_compaction *c, const quire_compact_move *move,
                                               const quire_point *after);
 QUIRE_MUST_USE quire_result qi_compact_decline(quire_compaction *c, const quire_compact_move *move);

@@ -8,6 +8,7 @@
 #include "src/base/result.h"
 #include "src/core/allocate/allocation.h"
 #include "src/core/copy/copy_path.h"
+#include "src/core/deferred/deferred_free.h"
 #include "src/core/find/addresses.h"
 #include "src/core/page/map.h"
 #include "src/core/page/range.h"
@@ -15,15 +16,15 @@
 
 /* ---- begin -------------------------------------------------------------------------------- */
 
-bool qi_move_is_possible(const quire_memory *memory, uint32_t slot, bool by_caller)
+bool qi_move_is_possible(const quire_memory *memory, uint32_t slot, bool by_caller,
+                         const quire_stream *own)
 {
     const qi_slot *record = qi_memory_slot(memory, slot);
     const uint64_t word = qi_atomic_load_acquire_u64(qi_slot_state(&memory->slots, slot));
     const bool is_mapped = qi_word_maps(word) || record->extras & QI_EXTRA_MAPPED;
     return qi_word_phase(word) == QI_PHASE_LIVE && !qi_word_uses(word) &&
            record->extras & QI_EXTRA_MOVABLE && !record->object && record->range.id &&
-           !(record->meta && record->meta->uses) &&
-           (!is_mapped || (by_caller && !memory->maps_on_demand));
+           qi_uses_are_over(record, own) && (!is_mapped || (by_caller && !memory->maps_on_demand));
 }
 
 /* In a page that has allocations, so that it stays. */
@@ -60,10 +61,10 @@ static quire_result take_target(qi_shard *shard, const qi_slot *record, uint32_t
     return result;
 }
 
-quire_result qi_move_begin(qi_shard *shard, uint32_t slot, qi_move *move)
+quire_result qi_move_begin(qi_shard *shard, uint32_t slot, const quire_stream *own, qi_move *move)
 {
     quire_memory *memory = shard->memory;
-    if (!qi_move_is_possible(memory, slot, false) ||
+    if (!qi_move_is_possible(memory, slot, false, own) ||
         !qi_slot_begin_move(&memory->slots, slot, NULL))
         return QUIRE_ERROR_NO_SPACE;
     *move = (qi_move){.source = slot};
@@ -155,9 +156,9 @@ void qi_move_release(quire_memory *memory, const qi_move *move)
 
 /* ---- by the caller ------------------------------------------------------------------------ */
 
-quire_result qi_move_offer(qi_shard *shard, uint32_t slot, qi_move *move)
+quire_result qi_move_offer(qi_shard *shard, uint32_t slot, const quire_stream *own, qi_move *move)
 {
-    if (!qi_move_is_possible(shard->memory, slot, true))
+    if (!qi_move_is_possible(shard->memory, slot, !own, own))
         return QUIRE_ERROR_NO_SPACE;
     *move = (qi_move){.source = slot, .handle = qi_slot_public_handle(&shard->memory->slots, slot)};
     return take_target(shard, qi_memory_slot(shard->memory, slot), &move->target);
@@ -199,20 +200,21 @@ static quire_result exchange(qi_shard *shard, qi_move *move)
 static quire_result refuse_source(quire_allocation source)
 {
     return qi_fail_with(QUIRE_ERROR_BUSY,
-                        "allocation %x is in use by another call, held, or has recorded uses: its "
-                        "move cannot be accepted now",
+                        "allocation %x is in use by another call, held, or used by recorded work "
+                        "that has not passed: its move cannot be accepted now",
                         source.id);
 }
 
 /* A fork waits for the lock: a child has all of it or nothing. */
-quire_result qi_move_exchange(qi_shard *shard, quire_allocation source, uint32_t target)
+quire_result qi_move_exchange(qi_shard *shard, quire_allocation source, uint32_t target,
+                              const quire_stream *own)
 {
     const qi_slots *slots = &shard->memory->slots;
     qi_move move = {.source = qi_handle_slot(source.id), .target = target};
     uint32_t maps = 0;
     qi_lock_acquire(&shard->lock); /* a slot that has the handle does not get another one */
     quire_result result = qi_slot_check(slots, source, QI_ACCEPT_LIVE);
-    if (!result && !qi_move_is_possible(shard->memory, move.source, true))
+    if (!result && !qi_move_is_possible(shard->memory, move.source, !own, own))
         result = refuse_source(source);
     if (!result && !qi_slot_begin_move(slots, move.source, &maps))
         result = refuse_source(source);

@@ -8,7 +8,7 @@
  * released with the old one. Each step leaves an allocation whose record is true.
  *
  * A raw range moves that was requested as movable and is not on a dedicated page, unless it is
- * mapped, in use, or used by work that was recorded.
+ * mapped, in use, or used by recorded work that has not passed.
  *
  * If the caller executes the move, the target is an allocation like others: it has a handle. Then
  * mapped ones move as well, unless pages are mapped on demand.
@@ -25,8 +25,10 @@ typedef struct qi_move {
     bool is_entered;         /* the handle of the source is found at the new address, once shown */
 } qi_move;
 
-/* Requires the shard's lock. Whether an allocation can move now; by the caller, or by quire. */
-bool qi_move_is_possible(const quire_memory *memory, uint32_t slot, bool by_caller);
+/* Requires the shard's lock. Whether an allocation can move now; by the caller, or by quire. Own
+   work of quire on a stream may still use it; NULL: none. */
+bool qi_move_is_possible(const quire_memory *memory, uint32_t slot, bool by_caller,
+                         const quire_stream *own);
 
 /*
  * Requires the shard's lock. Takes a range for an allocation of a page in another page that has
@@ -38,9 +40,10 @@ QUIRE_MUST_USE quire_result qi_move_find_place(qi_shard *shard, const qi_page *p
 /*
  * Requires the shard's lock. Begins the move of an allocation out of its page. Returns NO_SPACE,
  * without a sentence, if it cannot move now or no other page in use has room. Fails as
- * qi_slot_take. On failure nothing has changed.
+ * qi_slot_take. On failure nothing has changed. `own` is NULL, as in qi_move_is_possible.
  */
-QUIRE_MUST_USE quire_result qi_move_begin(qi_shard *shard, uint32_t slot, qi_move *move);
+QUIRE_MUST_USE quire_result qi_move_begin(qi_shard *shard, uint32_t slot, const quire_stream *own,
+                                          qi_move *move);
 
 /* Requires no lock. Copies the contents to the new place. Fails as a copy does, and with
    OUT_OF_HOST_MEMORY. */
@@ -58,8 +61,10 @@ void qi_move_release(quire_memory *memory, const qi_move *move);
 
 /* ---- by the caller ------------------------------------------------------------------------ */
 
-/* Requires the shard's lock. As qi_move_begin, but the source goes on as it is. */
-QUIRE_MUST_USE quire_result qi_move_offer(qi_shard *shard, uint32_t slot, qi_move *move);
+/* Require the shard's lock. As qi_move_begin, but the source goes on as it is. Without a stream the
+   caller executes the move; with one quire submits it there, and mapped ones stay. */
+QUIRE_MUST_USE quire_result qi_move_offer(qi_shard *shard, uint32_t slot, const quire_stream *own,
+                                          qi_move *move);
 
 /*
  * Requires no lock. Makes the target of an offer an allocation, mapped for good if the source is.
@@ -70,10 +75,11 @@ QUIRE_MUST_USE quire_result qi_move_publish(quire_memory *memory, const qi_move 
 
 /*
  * Requires no lock. The source gets the place of the target, a PRIVATE slot of this shard, which
- * has the old one then. Fails as handles do for the source, with BUSY while it cannot move, and
- * with OUT_OF_HOST_MEMORY. On failure nothing has changed.
+ * has the old one then. `own` is the stream that copies the contents; NULL: the caller has. Fails
+ * as handles do for the source, with BUSY while it cannot move, and with OUT_OF_HOST_MEMORY. On
+ * failure nothing has changed.
  */
 QUIRE_MUST_USE quire_result qi_move_exchange(qi_shard *shard, quire_allocation source,
-                                             uint32_t target);
+                                             uint32_t target, const quire_stream *own);
 
 #endif

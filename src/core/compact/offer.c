@@ -5,6 +5,7 @@
  */
 #include "src/base/result.h"
 #include "src/core/compact/source.h"
+#include "src/core/copy/copy.h"
 #include "src/core/deferred/deferred_free.h"
 #include "src/core/device/disabled.h"
 #include "src/core/page/range.h"
@@ -90,7 +91,7 @@ quire_result qi_compact_offer(quire_compaction *c, const quire_compact_limits *l
     quire_result result =
         c->memory->device->is_disabled ? qi_refuse_disabled() : qi_compact_claim(c, NULL);
     left.moves = left.moves < room ? left.moves : room;
-    qi_source_resume(c, true);
+    qi_source_resume(c, true, NULL);
     while (!result && !c->is_round_over && !c->stats.is_complete && left.moves && left.bytes &&
            left.records) {
         result = offer(c, &left);
@@ -126,26 +127,26 @@ static void leave_place(quire_compaction *c, uint32_t target, const quire_point 
     const qi_page *page = qi_memory_page(c->memory, target);
     const uint64_t bytes = page->native.bytes;
     const bool is_left = qi_source_has_live(c->memory, page);
+    if (!is_left)
+        qi_source_close(page);
     qi_lock_release(&shard->lock);
     free_after(c->memory, target, after);
     if (!is_left)
         qi_source_count_freed(c, bytes);
 }
 
-quire_result qi_compact_accept(quire_compaction *c, const quire_compact_move *move,
-                               const quire_point *after)
+/* `own`: the stream that copies the contents; NULL: the caller has copied them. */
+static quire_result accept(quire_compaction *c, quire_compact_move *offered,
+                           const quire_point *after, const quire_stream *own)
 {
     quire_memory *memory = c->memory;
     uint32_t target = 0;
-    quire_compact_move *offered = find(c, move);
-    if (!offered)
-        return QUIRE_ERROR_INVALID_ARGUMENT;
     quire_result result = qi_slot_claim(&memory->slots, offered->target, QI_ACCEPT_LIVE, &target);
     if (result == QUIRE_ERROR_STALE_HANDLE)
         leave_list(c, offered);
     if (result)
         return result;
-    result = qi_move_exchange(qi_shard_of_slot(memory, target), offered->source, target);
+    result = qi_move_exchange(qi_shard_of_slot(memory, target), offered->source, target, own);
     if (result == QUIRE_ERROR_STALE_HANDLE) {
         leave_list(c, offered);
         qi_ignore(qi_deferred_free(memory, target));
@@ -161,6 +162,13 @@ quire_result qi_compact_accept(quire_compaction *c, const quire_compact_move *mo
     return QUIRE_SUCCESS;
 }
 
+quire_result qi_compact_accept(quire_compaction *c, const quire_compact_move *move,
+                               const quire_point *after)
+{
+    quire_compact_move *offered = find(c, move);
+    return offered ? accept(c, offered, after, NULL) : QUIRE_ERROR_INVALID_ARGUMENT;
+}
+
 quire_result qi_compact_decline(quire_compaction *c, const quire_compact_move *move)
 {
     quire_compact_move *offered = find(c, move);
@@ -171,6 +179,56 @@ quire_result qi_compact_decline(quire_compaction *c, const quire_compact_move *m
         leave_list(c, offered);
     return result;
 }
+
+/* ---- on a stream -------------------------------------------------------------------------- */
+
+/* Submits the copy of the last offer to a stream, and accepts it. What another call uses, maps or
+   has freed meanwhile stays where it is. */
+static quire_result move_last(quire_compaction *c, quire_stream *stream)
+{
+    quire_memory *memory = c->memory;
+    quire_point done = {0};
+    quire_compact_move *offered = &c->offered[c->offered_count - 1];
+    const quire_compact_move move = *offered;
+    const quire_copy_options copy = {.to = {.memory = memory, .allocation = move.target},
+                                     .from = {.memory = memory, .allocation = move.source},
+                                     .size = move.size};
+    quire_result result = qi_copy_on_stream(stream, &copy, &done);
+    if (!result)
+        result = accept(c, offered, &done, stream);
+    if (!result)
+        return QUIRE_SUCCESS;
+    qi_error error;
+    qi_error_save(&error);
+    qi_ignore(qi_compact_decline(c, &move)); /* it may have ended already */
+    qi_error_restore(&error);
+    return result == QUIRE_ERROR_BUSY || result == QUIRE_ERROR_STALE_HANDLE ? QUIRE_SUCCESS
+                                                                            : result;
+}
+
+quire_result qi_compact_step_on_stream(quire_compaction *c, const quire_compact_limits *limits,
+                                       quire_stream *stream, quire_compact_stats *stats)
+{
+    qi_allowance left = qi_allowance_from(limits);
+    quire_result result =
+        c->memory->device->is_disabled ? qi_refuse_disabled() : qi_compact_claim(c, NULL);
+    if (!result)
+        qi_source_resume(c, false, stream);
+    while (!result && !c->stats.is_complete && left.moves && left.bytes && left.records) {
+        const uint64_t before = c->offered_count;
+        result = offer(c, &left);
+        while (c->offered_count > before) {
+            quire_result moved = move_last(c, stream);
+            result = result ? result : moved;
+        }
+        if (!c->round)
+            qi_round_end(c);
+    }
+    *stats = c->stats;
+    return result;
+}
+
+/* ---- the end of a compaction -------------------------------------------------------------- */
 
 void qi_compact_decline_all(quire_compaction *c)
 {

@@ -6,6 +6,7 @@
 #include "src/core/compact/source.h"
 
 #include "src/base/result.h"
+#include "src/core/deferred/deferred_free.h"
 #include "src/core/page/life.h"
 #include "src/core/page/range.h"
 #include "src/space/fit.h"
@@ -44,7 +45,7 @@ static uint64_t free_in(const qi_page *page)
 static bool is_in_use(const qi_page *page, const qi_shard *shard)
 {
     return page->phase == QI_PAGE_LIVE && page->shard == shard && !page->dedicated &&
-           page->tally->allocation_count;
+           page->tally->allocation_count && !shard->space->regions[page->region].is_closed;
 }
 
 /* Finds the page with the fewest live bytes that the round has not looked at. *free receives the
@@ -100,7 +101,7 @@ static quire_result try_places(const quire_compaction *c, const qi_page *page,
     for (*placed = 0; *placed < count && !result; *placed += !result) {
         const uint32_t slot = slots[*placed];
         result =
-            qi_move_is_possible(c->memory, slot, c->by_caller)
+            qi_move_is_possible(c->memory, slot, c->by_caller, c->own)
                 ? qi_move_find_place(shard, page, qi_memory_slot(c->memory, slot), &ranges[*placed])
                 : QUIRE_ERROR_NO_SPACE;
     }
@@ -180,14 +181,16 @@ bool qi_source_is_left(const quire_compaction *c)
     return is_same;
 }
 
-void qi_source_resume(quire_compaction *c, bool by_caller)
+void qi_source_resume(quire_compaction *c, bool by_caller, const quire_stream *own)
 {
+    c->own = own;
     c->by_caller = by_caller;
     c->stats.is_complete = false;
     if (c->shard == qi_shard_count(c->memory)) /* other allocations have come and gone since */
         c->shard = 0;
     if (c->is_round_over && !(by_caller && c->offered_count))
         qi_round_end(c);
+    qi_source_give_back(c);
 }
 
 /* ---- lots --------------------------------------------------------------------------------- */
@@ -216,7 +219,7 @@ static quire_result begin_moves(quire_compaction *c, qi_allowance *left, qi_begi
         const qi_slot *record = qi_memory_slot(c->memory, slots[i]);
         if (!admit(c, left, record))
             break;
-        result = begin(qi_compact_shard(c), slots[i], &l->moves[l->count]);
+        result = begin(qi_compact_shard(c), slots[i], c->own, &l->moves[l->count]);
         if (!result) {
             l->count++;
             left->has_moved = true;
@@ -247,6 +250,23 @@ quire_result qi_lot_begin(quire_compaction *c, qi_allowance *left, qi_begin_move
 
 /* ---- ends --------------------------------------------------------------------------------- */
 
+void qi_source_close(const qi_page *page)
+{
+    page->shard->space->regions[page->region].is_closed = true;
+}
+
+void qi_source_open_all(const quire_compaction *c)
+{
+    quire_memory *memory = c->memory;
+    qi_shards_acquire(memory);
+    for (uint32_t i = 0; i < qi_shard_count(memory); i++) {
+        quire_space *space = memory->shards[i]->space;
+        for (uint32_t region = 0; region < space->region_capacity; region++)
+            space->regions[region].is_closed = false;
+    }
+    qi_shards_release(memory);
+}
+
 static bool is_claimed(void *user, const quire_space_item *item)
 {
     const quire_memory *memory = user;
@@ -261,11 +281,21 @@ bool qi_source_has_live(const quire_memory *memory, const qi_page *page)
 
 void qi_source_count_freed(quire_compaction *c, uint64_t bytes)
 {
-    qi_page_events events = {.gone = NULL};
     c->has_freed = true;
     c->stats.pages_freed++;
     c->stats.bytes_freed += bytes;
-    qi_pages_give_back_empty(c->memory, bytes, &events);
+    c->to_give += bytes;
+    qi_source_give_back(c);
+}
+
+void qi_source_give_back(quire_compaction *c)
+{
+    qi_page_events events = {.gone = NULL};
+    if (qi_deferred_count(c->memory))
+        (void)qi_deferred_collect_quietly(c->memory);
+    if (!c->to_give)
+        return;
+    qi_use_up(&c->to_give, qi_pages_give_back_empty(c->memory, c->to_give, &events));
     qi_page_events_report(c->memory, &events, "");
 }
 

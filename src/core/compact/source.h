@@ -16,9 +16,11 @@ struct quire_compaction {
     qi_page *source;    /* or NULL; it may have left meanwhile */
     uint64_t offset;    /* in the source: everything below was looked at since the last failure */
     uint64_t page_size; /* of the source */
+    uint64_t to_give;   /* bytes of pages that are freed, and may wait for points */
     bool has_freed;     /* a page, in this round */
     bool by_caller;     /* the caller executes the moves */
-    bool is_round_over; /* and the next one waits for the end of what is offered */
+    const quire_stream *own;     /* that copies; NULL: the calling thread, or the caller */
+    bool is_round_over;          /* and the next one waits for the end of what is offered */
     quire_compact_move *offered; /* moves that have not ended */
     uint64_t offered_count, offered_room;
     quire_compact_stats stats;
@@ -54,14 +56,15 @@ typedef struct qi_lot {
 } qi_lot;
 
 /* Requires no lock. Begins a step. The caller executes its moves, or quire. */
-void qi_source_resume(quire_compaction *c, bool by_caller);
+void qi_source_resume(quire_compaction *c, bool by_caller, const quire_stream *own);
 
 /*
  * Requires no lock. Selects a source if there is none, and begins moves out of it by a function
  * like qi_move_begin. The round is over if c->round is 0 then. Fails as that function, with the
  * moves that had begun before.
  */
-typedef quire_result qi_begin_move(qi_shard *shard, uint32_t slot, qi_move *move);
+typedef quire_result qi_begin_move(qi_shard *shard, uint32_t slot, const quire_stream *own,
+                                   qi_move *move);
 QUIRE_MUST_USE quire_result qi_lot_begin(quire_compaction *c, qi_allowance *left,
                                          qi_begin_move *begin, qi_lot *l);
 
@@ -82,8 +85,20 @@ QUIRE_MUST_USE quire_result qi_compact_claim(quire_compaction *c, const void *mo
 /* Requires no lock. Declines all that is offered. */
 void qi_compact_decline_all(quire_compaction *c);
 
+/*
+ * A page from which all has moved, and whose old places wait for points, is closed: nothing moves
+ * into it, so that it becomes empty. Requires the lock of its shard. A compaction opens all at its
+ * end, without a lock.
+ */
+void qi_source_close(const qi_page *page);
+void qi_source_open_all(const quire_compaction *c);
+
 /* Requires no lock. Counts a page from which all has moved, and gives empty pages back. */
 void qi_source_count_freed(quire_compaction *c, uint64_t bytes);
+
+/* Requires no lock. Frees what waits for points that have passed, and gives pages back that have
+   become empty since they were counted. */
+void qi_source_give_back(quire_compaction *c);
 
 /* After a round: the next one, the next shard, or the end. */
 void qi_round_end(quire_compaction *c);

@@ -161,6 +161,14 @@ static bool is_over(const qi_wait *wait)
            qi_stream_has_passed(wait->stream, wait->value ? wait->value : QI_ALL_PASSED);
 }
 
+bool qi_uses_are_over(const qi_slot *record, const quire_stream *but_on)
+{
+    const qi_wait *wait = record->meta ? record->meta->uses : NULL;
+    while (wait && (is_over(wait) || (wait->is_own && but_on && wait->stream == but_on)))
+        wait = wait->then;
+    return !wait;
+}
+
 /* Requires the lock. Ends the waits that are over; returns the first that is not, or NULL. */
 static qi_wait *skip_passed(qi_shard *shard, qi_wait *wait)
 {

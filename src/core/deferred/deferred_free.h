@@ -45,6 +45,10 @@ QUIRE_MUST_USE quire_result qi_record_own_use(quire_memory *memory, uint32_t slo
  */
 void qi_end_own_uses(quire_stream *stream, uint64_t nanoseconds);
 
+/* Requires the shard's lock. Whether all recorded uses of an allocation are known to be over, but
+   for quire's own work on a stream; NULL: all of them. */
+bool qi_uses_are_over(const qi_slot *record, const quire_stream *but_on);
+
 /* ---- deferring ---------------------------------------------------------------------------- */
 
 /*

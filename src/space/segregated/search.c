@@ -223,13 +223,14 @@ quire_result qi_segregated_allocate(quire_space *space, uint64_t size, uint64_t 
 
 /* ---- outside a region --------------------------------------------------------------------- */
 
-/* Free ranges of the region, and empty regions, that one call finds; more end it. */
+/* Free ranges of the region, and of empty and closed ones, that one call finds; more end it. */
 enum { MAX_PASSED_OVER = 256 };
 
 static bool is_passed_over(const qi_segregated *s, uint32_t node, uint32_t region)
 {
     const uint32_t found = qi_node_region(&s->nodes[node]);
-    return found == region || qi_segregated_region_is_empty(&s->space, found);
+    return found == region || s->space.regions[found].is_closed ||
+           qi_segregated_region_is_empty(&s->space, found);
 }
 
 /* What is passed over is in no list from when the search finds them to the end of the call.
