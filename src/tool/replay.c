@@ -4,8 +4,10 @@
  */
 #include <inttypes.h>
 
+#include "quire/compact.h"
 #include "src/base/json.h"
 #include "src/base/result.h"
+#include "src/base/system.h"
 #include "src/tool/html.h"
 #include "src/tool/page/replay_course.h"
 #include "src/tool/plan.h"
@@ -16,6 +18,11 @@ typedef struct replay_run {
     bool json;
     bool plan;            /* option --plan */
     quire_plan_info best; /* with it: of a plan of the trace */
+    uint64_t compact;     /* option --compact: moves after each interval; 0: none */
+    quire_compaction *compaction;
+    quire_compact_stats moved;
+    uint64_t steps, step_ns;
+    quire_result failed; /* of the first step that did */
     progress bar;
     replay_course course;
     quire_replay_report report;
@@ -60,6 +67,16 @@ static void print_plan(const quire_plan_info *best, uint64_t requested)
            best->proven_optimal ? "; no plan needs less" : "");
 }
 
+static void print_compaction(const replay_run *r)
+{
+    const quire_compact_stats *m = &r->moved;
+    printf("  compaction             %" PRIu64 " move%s of %s in %" PRIu64 " step%s; %" PRIu64
+           " page%s freed, %s;\n",
+           m->moves, plural(m->moves), qi_bytes(m->bytes_moved).text, r->steps, plural(r->steps),
+           m->pages_freed, plural(m->pages_freed), qi_bytes(m->bytes_freed).text);
+    printf("                         %.2f ms without copies\n", (double)r->step_ns / 1e6);
+}
+
 /* The path comes from the command line and is printed without control characters. */
 static void print_text(const replay_run *r, uint64_t page_size)
 {
@@ -79,6 +96,8 @@ static void print_text(const replay_run *r, uint64_t page_size)
            qi_bytes(o->peak_reserved_bytes).text, ratio);
     if (r->plan)
         print_plan(&r->best, o->peak_requested_bytes);
+    if (r->compact)
+        print_compaction(r);
     printf("  pages                  %" PRIu64 " created, %" PRIu64 " destroyed, peak %" PRIu64
            "\n",
            o->pages_created, o->pages_destroyed, o->peak_pages);
@@ -94,6 +113,18 @@ static void print_text(const replay_run *r, uint64_t page_size)
     print_latency("allocate", &o->alloc_ns);
     print_latency("free", &o->free_ns);
     printf("  %-22s %8.2f ms\n", "whole replay", (double)o->wall_ns / 1e6);
+}
+
+static void write_compaction(qi_json *json, const replay_run *r)
+{
+    qi_json_object(json, "compaction");
+    qi_json_number(json, "moves", r->moved.moves);
+    qi_json_number(json, "bytes_moved", r->moved.bytes_moved);
+    qi_json_number(json, "pages_freed", r->moved.pages_freed);
+    qi_json_number(json, "bytes_freed", r->moved.bytes_freed);
+    qi_json_number(json, "steps", r->steps);
+    qi_json_number(json, "step_ns", r->step_ns);
+    qi_json_end_object(json);
 }
 
 static quire_result write_json(const replay_run *r, uint64_t page_size)
@@ -116,8 +147,50 @@ static quire_result write_json(const replay_run *r, uint64_t page_size)
         qi_json_bool(&json, "proven_optimal", r->best.proven_optimal);
         qi_json_end_object(&json);
     }
+    if (r->compact)
+        write_compaction(&json, r);
     qi_json_end_object(&json);
     return qi_json_finish(&json);
+}
+
+/* ---- compaction --------------------------------------------------------------------------- */
+
+/* Events between two steps. */
+enum { INTERVAL = 100 };
+
+/* Moves up to r->compact allocations. The replay has no contents, so nothing is copied: moves are
+   accepted as they are offered. A limit on records keeps steps short in memories of many pages. */
+static quire_result move_some(replay_run *r)
+{
+    const quire_compact_limits limits = {.moves = 1, .records = 2000};
+    for (uint64_t n = 0; n < r->compact; n++) {
+        quire_compact_move move;
+        uint64_t count;
+        quire_result result = quire_compact_offer(r->compaction, &limits, &move, 1, &count, NULL);
+        if (!result && count)
+            result = quire_compact_accept(r->compaction, &move, NULL);
+        if (result || !count)
+            return result;
+    }
+    return QUIRE_SUCCESS;
+}
+
+static void compact(replay_run *r)
+{
+    const uint64_t begin = qi_clock();
+    if (r->failed)
+        return;
+    r->failed = move_some(r);
+    r->step_ns += qi_clock() - begin;
+    r->steps++;
+}
+
+static quire_result end_compaction(replay_run *r)
+{
+    const quire_result result =
+        r->compaction ? quire_compact_get_stats(r->compaction, &r->moved) : QUIRE_SUCCESS;
+    quire_compact_end(&r->compaction);
+    return r->failed ? r->failed : result;
 }
 
 /* ---- run ---------------------------------------------------------------------------------- */
@@ -126,6 +199,11 @@ static quire_result write_json(const replay_run *r, uint64_t page_size)
 static bool on_progress(void *user, uint64_t done, uint64_t total)
 {
     replay_run *r = user;
+    if (r->compact) {
+        if (done > 0)
+            compact(r);
+        return !r->failed && show_progress_of_each(&r->bar, done, total);
+    }
     if (!r->html.path)
         return show_progress(&r->bar, done, total);
     replay_course_step(&r->course, done);
@@ -148,15 +226,21 @@ static int play(replay_run *r)
         .name = r->svg.path || r->html.path,
         .progress = on_progress,
         .user = r,
-        .progress_events = r->html.path ? 1 : 0,
+        .progress_events = r->html.path ? 1
+                           : r->compact ? INTERVAL
+                                        : 0,
         .time = &r->setup.time,
     };
     quire_memory_info info;
     quire_result result = r->plan ? plan_trace(r->setup.trace, &r->best) : QUIRE_SUCCESS;
     if (!result)
         result = quire_memory_get_info(r->setup.memory, &info);
+    if (!result && r->compact)
+        result = quire_compact_begin(r->setup.memory, &r->compaction);
     if (!result)
         result = quire_trace_replay(r->setup.trace, r->setup.memory, &options, &r->report);
+    const quire_result moved = end_compaction(r);
+    result = moved ? moved : result;
     end_progress(&r->bar);
     if (result)
         return fail_with_last_error();
@@ -185,6 +269,8 @@ int run_replay(const command *self, int argc, char **argv)
         {"html", "FILE", "write chart, report and pages as HTML (-: likewise)", OPTION_TEXT,
          &r.html.path},
         {"plan", NULL, "state what a plan of the trace needs", OPTION_FLAG, &r.plan},
+        {"compact", "N", "move up to N allocations after 100 events each", OPTION_NUMBER,
+         &r.compact},
         {"json", NULL, "print one JSON object", OPTION_FLAG, &r.json},
     };
     size_t count = count_options(specs);
@@ -192,6 +278,9 @@ int run_replay(const command *self, int argc, char **argv)
     int code = parse_options(self, argc, argv, specs, count, &p->path);
     if (code >= 0)
         return code;
+    if (r.compact && r.html.path)
+        return bad_usage(self, "the page of --html does not show moves: leave out --compact");
+    p->memory_choice.options.movable = r.compact;
     if (r.json + is_standard(r.svg.path) + is_standard(r.html.path) > 1)
         return bad_usage(self, "standard output takes one of --json, --svg and --html");
     if (is_same_file(r.svg.path, r.html.path) || is_same_file(r.svg.path, p->path) ||

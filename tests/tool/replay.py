@@ -18,6 +18,7 @@ from tool_run import (
     skip_without_data, succeeds, usage, without_times, write,
 )
 
+COMPACTION = dict.fromkeys(("moves", "bytes_moved", "pages_freed", "bytes_freed", "steps", "step_ns"), NUMBER)
 SVG = "http://www.w3.org/2000/svg"
 MAP = {"schema": NUMBER, "what": TEXT, "name": TEXT, "kind": NUMBER, "flags": [TEXT], "fit": TEXT,
        "granule": NUMBER, "page_size": NUMBER,
@@ -157,6 +158,25 @@ def case_elastic_refused():
     for fit in ("buddy", "linear"):
         yield from fails(run("replay", SMALL, "--elastic", "--fit", fit), 1,
                          "^quire: an elastic memory: ")
+
+
+def case_compact():
+    """Moves during a replay free pages, and fail where the memory cannot be compacted."""
+    trace = TRACES / "llm-serving.csv"
+    plain, compacted = replay(trace), result("replay", trace, "--compact", "10", shape={**REPLAY, "compaction": COMPACTION})
+    moved = compacted["compaction"]
+    if not (0 < moved["moves"] <= 10 * moved["steps"] and moved["bytes_moved"] and moved["bytes_freed"] >= moved["pages_freed"] > 0):
+        yield f"{moved}"
+    if moved["steps"] != -(-compacted["operations"] // 100):
+        yield f"{moved['steps']} steps in {compacted['operations']} operations"
+    for key in ("operations", "allocations", "failures", "left_at_end", "left_bytes", "peak_requested_bytes"):
+        if plain[key] != compacted[key]:
+            yield f"{key}: {plain[key]}, compacted {compacted[key]}"
+    if compacted["peak_reserved_bytes"] >= plain["peak_reserved_bytes"]:
+        yield f"peaks: {plain['peak_reserved_bytes']}, compacted {compacted['peak_reserved_bytes']}"
+    yield from prints(["replay", trace, "--compact", "10"], r"compaction  .* moves of .* in .* steps; .* freed", "without copies")
+    yield from usage(run("replay", SMALL, "--compact", "1", "--html", "-"), "leave out --compact")
+    yield from fails(run("replay", SMALL, "--compact", "1", "--elastic"), 1, "^quire: .*elastic")
 
 
 def case_linear():
