@@ -18,6 +18,12 @@
 
 typedef struct qi_fit qi_fit;
 
+/* Regions that a request is not placed in. */
+typedef struct qi_avoided {
+    bool (*has)(const void *user, uint32_t region);
+    const void *user;
+} qi_avoided;
+
 /* Flags of a request, combined with |. 0 means a bounded search for a linear resource. */
 enum {
     QI_TRY = 1,        /* NO_SPACE records no error sentence: the caller has alternatives */
@@ -179,10 +185,10 @@ struct qi_fit {
                                    uint32_t count, quire_placement *placements);
 
     /*
-     * The same outside a region, in one that has live ranges: a bounded search. Returns NO_SPACE
-     * without a sentence. Null: the fit does not move ranges out of regions.
+     * The same outside some regions, in one that has live ranges: a bounded search. Returns
+     * NO_SPACE without a sentence. Null: the fit does not move ranges out of regions.
      */
-    quire_result (*allocate_elsewhere)(quire_space *space, uint32_t region, uint64_t size,
+    quire_result (*allocate_elsewhere)(quire_space *space, const qi_avoided *avoided, uint64_t size,
                                        uint64_t alignment, uint64_t user, uint32_t flags,
                                        quire_placement *placement);
 

@@ -68,15 +68,15 @@ quire_result qi_space_allocate(quire_space *space, uint64_t size, uint64_t align
     return result;
 }
 
-quire_result qi_space_allocate_elsewhere(quire_space *space, uint32_t region, uint64_t size,
-                                         uint64_t alignment, uint64_t user, uint32_t flags,
-                                         quire_placement *placement)
+quire_result qi_space_allocate_elsewhere(quire_space *space, const qi_avoided *avoided,
+                                         uint64_t size, uint64_t alignment, uint64_t user,
+                                         uint32_t flags, quire_placement *placement)
 {
     *placement = (quire_placement){0};
     if (size > space->region_bytes || alignment > space->max_alignment)
         return qi_space_no_room(space, size, alignment, QI_TRY);
     qi_space_flush_deferred(space);
-    return space->fit->allocate_elsewhere(space, region, size, alignment, user, flags, placement);
+    return space->fit->allocate_elsewhere(space, avoided, size, alignment, user, flags, placement);
 }
 
 /* ---- free --------------------------------------------------------------------------------- */

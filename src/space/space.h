@@ -189,15 +189,14 @@ quire_result qi_space_allocate_batch(quire_space *space, uint64_t size, uint64_t
                                      uint32_t flags, quire_placement *placements, uint64_t count);
 
 /*
- * Allocates a range outside a region, in one that has live ranges and is not closed, as
- * allocate_range with QI_TRY:
- * by a bounded search, and the space remembers no refusal. `flags` is 0 or QI_OPTIMAL. Requires a
- * fit that has the function.
+ * Allocates a range outside some regions, in one that has live ranges and is not closed, as
+ * allocate_range with QI_TRY: by a bounded search, and the space remembers no refusal. `flags` is 0
+ * or QI_OPTIMAL. Requires a fit that has the function.
  */
-QUIRE_MUST_USE quire_result qi_space_allocate_elsewhere(quire_space *space, uint32_t region,
-                                                        uint64_t size, uint64_t alignment,
-                                                        uint64_t user, uint32_t flags,
-                                                        quire_placement *placement);
+QUIRE_MUST_USE quire_result qi_space_allocate_elsewhere(quire_space *space,
+                                                        const qi_avoided *avoided, uint64_t size,
+                                                        uint64_t alignment, uint64_t user,
+                                                        uint32_t flags, quire_placement *placement);
 
 /* Frees `count` ranges, all or none. */
 quire_result qi_space_free_batch(quire_space *space, const quire_range *ranges, uint64_t count);

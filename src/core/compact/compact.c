@@ -119,6 +119,8 @@ static void end_source(quire_compaction *c)
     qi_shard *shard = qi_compact_shard(c);
     qi_lock_acquire(&shard->lock);
     const bool is_empty = !qi_source_is_left(c);
+    if (!is_empty)
+        c->source->emptied = 0; /* its free ranges are places again */
     qi_lock_release(&shard->lock);
     c->source = NULL;
     if (is_empty)

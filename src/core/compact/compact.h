@@ -5,9 +5,11 @@
  *
  * A round looks at each page of a shard once, from that with the fewest live bytes on. A page is a
  * source if all its allocations can move now, and places for all of them are found at the same
- * time; then they move. The round ends at a page with more live bytes than the other pages have
- * free ones, so that neither it nor a fuller one can become empty. If a round has freed a page,
- * another one follows; otherwise the shard is compact, and the next shard's turn comes.
+ * time; then they move. No place is in a page that the round empties, because moves that the caller
+ * executes end later; a source that keeps an allocation is none any more. The round ends at a page
+ * with more live bytes than the other pages have free ones, so that neither it nor a fuller one can
+ * become empty. If a round has freed a page, another one follows; otherwise the shard is compact,
+ * and the next shard's turn comes.
  * Convergence: nothing moves unless a page will be free, but for what other threads do meanwhile.
  *
  * A step looks at a bounded number of records under each hold of a shard's lock, and copies

@@ -27,11 +27,26 @@ bool qi_move_is_possible(const quire_memory *memory, uint32_t slot, bool by_call
            qi_uses_are_over(record, own) && (!is_mapped || (by_caller && !memory->maps_on_demand));
 }
 
+typedef struct place_search {
+    const qi_shard *shard;
+    const qi_page *source;
+} place_search;
+
+/* The source, and pages that the same round empties: their moves can end later than this one. */
+static bool is_being_emptied(const void *user, uint32_t region)
+{
+    const place_search *search = user;
+    const qi_page *page = qi_shard_tally(search->shard, region)->page;
+    return page == search->source || page->emptied == search->source->compacted;
+}
+
 /* In a page that has allocations, so that it stays. */
 static quire_result take_place(qi_shard *shard, const qi_page *page, const qi_slot *record,
                                uint32_t slot, quire_placement *at)
 {
-    return qi_space_allocate_elsewhere(shard->space, page->region, record->size,
+    const place_search search = {.shard = shard, .source = page};
+    const qi_avoided avoided = {.has = is_being_emptied, .user = &search};
+    return qi_space_allocate_elsewhere(shard->space, &avoided, record->size,
                                        UINT64_C(1) << record->usage, slot, 0, at);
 }
 

@@ -169,11 +169,28 @@ quire_result qi_compact_accept(quire_compaction *c, const quire_compact_move *mo
     return offered ? accept(c, offered, after, NULL) : QUIRE_ERROR_INVALID_ARGUMENT;
 }
 
+/* The page of an allocation that stays will not be empty: nothing else leaves it, and what is free
+   in it is a place. */
+static void keep_page(quire_compaction *c, quire_allocation stays)
+{
+    const uint32_t slot = qi_handle_slot(stays.id);
+    qi_shard *shard = qi_shard_of_slot(c->memory, slot);
+    qi_lock_acquire(&shard->lock); /* a slot that is live does not get another place */
+    if (qi_slot_is_live(&c->memory->slots, stays.id)) {
+        qi_page *page = qi_memory_page(c->memory, slot);
+        page->emptied = 0;
+        if (c->source == page)
+            c->source = NULL;
+    }
+    qi_lock_release(&shard->lock);
+}
+
 quire_result qi_compact_decline(quire_compaction *c, const quire_compact_move *move)
 {
     quire_compact_move *offered = find(c, move);
     if (!offered)
         return QUIRE_ERROR_INVALID_ARGUMENT;
+    keep_page(c, offered->source);
     quire_result result = qi_claim_and_free(c->memory, offered->target, QI_ACCEPT_LIVE);
     if (!result || result == QUIRE_ERROR_STALE_HANDLE)
         leave_list(c, offered);

@@ -49,7 +49,8 @@ static bool is_in_use(const qi_page *page, const qi_shard *shard)
 }
 
 /* Finds the page with the fewest live bytes that the round has not looked at. *free receives the
-   free bytes of all pages in use. Also requires the lock of the pages. */
+   free bytes of all pages in use that the round does not empty. Also requires the lock of the
+   pages. */
 static qi_page *find_emptiest(const quire_compaction *c, uint64_t *free)
 {
     qi_pages *pages = &c->memory->pages;
@@ -57,7 +58,7 @@ static qi_page *find_emptiest(const quire_compaction *c, uint64_t *free)
     *free = 0;
     for (uint32_t i = 0; i < pages->top; i++) {
         qi_page *page = qi_page_at(pages, i);
-        if (!is_in_use(page, qi_compact_shard(c)))
+        if (!is_in_use(page, qi_compact_shard(c)) || page->emptied == c->round)
             continue;
         *free += free_in(page);
         if (page->compacted != c->round && free_in(page) >= page->native.bytes / WORTH &&
@@ -157,12 +158,14 @@ static quire_result select_source(quire_compaction *c, qi_allowance *left)
 {
     qi_page *page = next_page(c, left);
     quire_result result = page ? check_places(c, page, left) : QUIRE_SUCCESS;
-    if (!page)
+    if (!page) {
         c->round = 0;
-    else if (!result)
+    } else if (!result) {
         c->source = page;
-    else if (result != QUIRE_ERROR_NO_SPACE)
+        page->emptied = c->round;
+    } else if (result != QUIRE_ERROR_NO_SPACE) {
         page->compacted = 0;
+    }
     c->offset = 0;
     c->page_size = page ? page->native.bytes : 0;
     return result == QUIRE_ERROR_NO_SPACE ? QUIRE_SUCCESS : result;

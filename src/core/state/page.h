@@ -86,6 +86,7 @@ struct qi_page {
     uint32_t last_point;   /* number of the last point that chunks of them wait for */
     bool over_budget;      /* its creation or last growth exceeded the backend's budget */
     uint32_t compacted;    /* the last round of a compaction that looked at it: compact/compact.h */
+    uint32_t emptied;      /* the last round that selected it as a source */
     bool fresh; /* a dedicated page that the backend made with zeros for its allocation */
     qi_page_phase phase;
     /* qi_thread_self of the thread that makes, moves, resizes or destroys the page. In the child of

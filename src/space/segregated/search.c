@@ -221,23 +221,23 @@ quire_result qi_segregated_allocate(quire_space *space, uint64_t size, uint64_t 
     return QUIRE_SUCCESS;
 }
 
-/* ---- outside a region --------------------------------------------------------------------- */
+/* ---- outside some regions ----------------------------------------------------------------- */
 
-/* Free ranges of the region, and of empty and closed ones, that one call finds; more end it. */
+/* Free ranges of avoided, empty and closed regions that one call finds; more end it. */
 enum { MAX_PASSED_OVER = 256 };
 
-static bool is_passed_over(const qi_segregated *s, uint32_t node, uint32_t region)
+static bool is_passed_over(const qi_segregated *s, uint32_t node, const qi_avoided *avoided)
 {
-    const uint32_t found = qi_node_region(&s->nodes[node]);
-    return found == region || s->space.regions[found].is_closed ||
-           qi_segregated_region_is_empty(&s->space, found);
+    const uint32_t region = qi_node_region(&s->nodes[node]);
+    return avoided->has(avoided->user, region) || s->space.regions[region].is_closed ||
+           qi_segregated_region_is_empty(&s->space, region);
 }
 
 /* What is passed over is in no list from when the search finds them to the end of the call.
    They are linked by `next`. */
-quire_result qi_segregated_allocate_elsewhere(quire_space *space, uint32_t region, uint64_t size,
-                                              uint64_t alignment, uint64_t user, uint32_t flags,
-                                              quire_placement *placement)
+quire_result qi_segregated_allocate_elsewhere(quire_space *space, const qi_avoided *avoided,
+                                              uint64_t size, uint64_t alignment, uint64_t user,
+                                              uint32_t flags, quire_placement *placement)
 {
     qi_segregated *s = qi_segregated_of(space);
     const request r = request_of(s, size, alignment, flags);
@@ -246,14 +246,14 @@ quire_result qi_segregated_allocate_elsewhere(quire_space *space, uint32_t regio
         return result;
     uint32_t passed_over = 0, left = MAX_PASSED_OVER;
     finding f = search(s, &r, 0);
-    for (; f.node && is_passed_over(s, f.node, region) && left; left--) {
+    for (; f.node && is_passed_over(s, f.node, avoided) && left; left--) {
         qi_node *node = &s->nodes[f.node];
         qi_node_unlink(s, node, node->back);
         node->next = passed_over;
         passed_over = f.node;
         f = search(s, &r, 0);
     }
-    const bool found = f.node && !is_passed_over(s, f.node, region);
+    const bool found = f.node && !is_passed_over(s, f.node, avoided);
     if (found)
         take(s, &r, &f, user, placement);
     for (uint32_t next; passed_over; passed_over = next) {

@@ -224,9 +224,9 @@ void qi_segregated_flush_deferred(quire_space *space);
 /* Entries of the fit's table, as fit.h describes them. */
 quire_result qi_segregated_allocate(quire_space *space, uint64_t size, uint64_t alignment,
                                     uint64_t user, uint32_t flags, quire_placement *placement);
-quire_result qi_segregated_allocate_elsewhere(quire_space *space, uint32_t region, uint64_t size,
-                                              uint64_t alignment, uint64_t user, uint32_t flags,
-                                              quire_placement *placement);
+quire_result qi_segregated_allocate_elsewhere(quire_space *space, const qi_avoided *avoided,
+                                              uint64_t size, uint64_t alignment, uint64_t user,
+                                              uint32_t flags, quire_placement *placement);
 quire_result qi_segregated_add_region(quire_space *space, uint32_t number);
 bool qi_segregated_region_is_empty(const quire_space *space, uint32_t region);
 void qi_segregated_remove_region(quire_space *space, uint32_t region);

@@ -223,6 +223,67 @@ CASE(declined_moves_change_nothing_and_offers_end)
     expect_contents(w, made);
 }
 
+/* Pages of eight allocations, of which a mask says which are left. They are freed in turns, so that
+   holes of all pages follow each other where a search finds them. */
+static void put_pages(bench *w, const int *masks, int count)
+{
+    quire_allocation all[MANY];
+    for (int i = 0; i < 8 * count; i++)
+        all[i] = ALLOCATE(&w->f, .size = PAGE / 8);
+    for (int i = 0; i < 8; i++)
+        for (int page = 0; page < count; page++)
+            if (!(masks[page] >> i & 1))
+                CHECK_OK(quire_free(w->f.memory, all[8 * page + i]));
+    CHECK_EQ(pages(w), (uint64_t)count);
+}
+
+/* What is offered together leaves pages that become free, and goes to pages that stay. */
+CASE(no_place_is_in_a_page_that_is_being_emptied)
+{
+    quire_compact_move moves[MANY];
+    const int masks[] = {0x10, 0x11, 0x15, 0x55, 0xaa, 0xd5, 0x6b};
+    put_pages(w, masks, 7);
+    quire_compaction *c = compaction(w);
+    for (uint64_t count; (count = offer(c, MANY, moves)) != 0;) {
+        uint64_t number;
+        bool leaves[MANY] = {false};
+        uint64_t leaving = 0, before = pages(w);
+        for (uint64_t i = 0; i < count; i++) {
+            number = fixture_info(&w->f, moves[i].source).page;
+            leaving += !leaves[number];
+            leaves[number] = true;
+        }
+        for (uint64_t i = 0; i < count; i++)
+            CHECK(!leaves[fixture_info(&w->f, moves[i].target).page]);
+        for (uint64_t i = 0; i < count; i++)
+            CHECK_OK(quire_compact_accept(c, &moves[i], NULL));
+        CHECK_EQ(pages(w), before - leaving);
+    }
+    CHECK(is_complete);
+    quire_compact_end(&c);
+    CHECK_EQ(pages(w), 3); /* 24 of 24 */
+}
+
+/* A page that a declined move keeps offers nothing else, and is a place for others. */
+CASE(a_declined_move_keeps_its_page)
+{
+    quire_compact_move move;
+    const int masks[] = {0x15, 0x55};
+    put_pages(w, masks, 2);
+    quire_compaction *c = compaction(w);
+    CHECK_EQ(offer(c, 1, &move), 1);
+    const uint64_t kept = fixture_info(&w->f, move.source).page;
+    CHECK_OK(quire_compact_decline(c, &move));
+    for (int i = 0; i < 4; i++) {
+        CHECK_EQ(offer(c, 1, &move), 1);
+        CHECK_EQ(fixture_info(&w->f, move.target).page, kept);
+        CHECK_OK(quire_compact_accept(c, &move, NULL));
+    }
+    CHECK_EQ(offer(c, 1, &move), 0);
+    quire_compact_end(&c);
+    CHECK_EQ(pages(w), 1);
+}
+
 CASE(what_was_freed_meanwhile_ends_the_move)
 {
     quire_allocation made[8];

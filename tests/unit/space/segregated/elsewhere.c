@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
- * elsewhere.c - ranges outside a region: the search passes over what is free in it, which serves
- * requests as before afterwards.
+ * elsewhere.c - ranges outside some regions: the search passes over what is free in them, which
+ * serves requests as before afterwards.
  */
 #include "src/space/segregated/segregated.h"
 
@@ -27,11 +27,17 @@ static quire_space *make_gaps(uint32_t count)
     return space;
 }
 
+static bool is_same(const void *user, uint32_t region)
+{
+    return *(const uint32_t *)user == region;
+}
+
 static quire_placement take_elsewhere(quire_space *space, uint32_t region, uint64_t size,
                                       uint64_t alignment)
 {
     quire_placement at;
-    CHECK_OK(qi_space_allocate_elsewhere(space, region, size, alignment, 7, 0, &at));
+    const qi_avoided outside = {is_same, &region};
+    CHECK_OK(qi_space_allocate_elsewhere(space, &outside, size, alignment, 7, 0, &at));
     CHECK_OK(quire_space_check(space));
     CHECK(at.region != region);
     CHECK_EQ(at.offset % alignment, 0);
@@ -42,7 +48,9 @@ static quire_placement take_elsewhere(quire_space *space, uint32_t region, uint6
 static void expect_refusal(quire_space *space, uint32_t region, uint64_t size)
 {
     quire_placement at;
-    CHECK_EQ(qi_space_allocate_elsewhere(space, region, size, 1, 0, 0, &at), QUIRE_ERROR_NO_SPACE);
+    const qi_avoided outside = {is_same, &region};
+    CHECK_EQ(qi_space_allocate_elsewhere(space, &outside, size, 1, 0, 0, &at),
+             QUIRE_ERROR_NO_SPACE);
     CHECK_EQ(at.range.id, 0);
     CHECK_OK(quire_space_check(space));
 }
@@ -69,6 +77,27 @@ UNIT(elsewhere, empty_regions_are_passed_over)
     expect_refusal(space, 1, 2 * GAP);
     add_region(space, 2 * SIZE, 0);
     CHECK_EQ(take_elsewhere(space, 0, SIZE, 1).region, 1);
+    end_space(space);
+}
+
+static bool is_below(const void *user, uint32_t region)
+{
+    return region < *(const uint32_t *)user;
+}
+
+UNIT(elsewhere, several_regions_are_avoided)
+{
+    quire_placement at;
+    uint32_t below = 2;
+    const qi_avoided outside = {is_below, &below};
+    quire_space *space = make_gaps(9);
+    add_region(space, 4 * SIZE, 0);
+    take_bytes(space, 2 * SIZE);
+    CHECK_OK(qi_space_allocate_elsewhere(space, &outside, GAP, 1, 7, 0, &at));
+    CHECK_EQ(at.region, 2);
+    below = 3;
+    CHECK_EQ(qi_space_allocate_elsewhere(space, &outside, GAP, 1, 7, 0, &at), QUIRE_ERROR_NO_SPACE);
+    CHECK_OK(quire_space_check(space));
     end_space(space);
 }
 
