@@ -10,6 +10,11 @@
  * with more live bytes than the other pages have free ones, so that neither it nor a fuller one can
  * become empty. If a round has freed a page, another one follows; otherwise the shard is compact,
  * and the next shard's turn comes.
+ *
+ * The caller can have the moves of several sources at a time, and a page with places for them is no
+ * source. These places are therefore in pages that are at least as full as the average, if there is
+ * room. A step empties one page after the other and does without, because the search takes longer.
+ *
  * Convergence: nothing moves unless a page will be free, but for what other threads do meanwhile.
  *
  * A step looks at a bounded number of records under each hold of a shard's lock, and copies

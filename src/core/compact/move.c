@@ -27,27 +27,36 @@ bool qi_move_is_possible(const quire_memory *memory, uint32_t slot, bool by_call
            qi_uses_are_over(record, own) && (!is_mapped || (by_caller && !memory->maps_on_demand));
 }
 
+/* Places outside a source. */
 typedef struct place_search {
     const qi_shard *shard;
     const qi_page *source;
+    uint64_t least; /* live bytes in the page of a place */
 } place_search;
 
-/* The source, and pages that the same round empties: their moves can end later than this one. */
-static bool is_being_emptied(const void *user, uint32_t region)
+/* Pages that the same round empties have no places: their moves can end later than this one. */
+static bool is_avoided(const void *user, uint32_t region)
 {
     const place_search *search = user;
-    const qi_page *page = qi_shard_tally(search->shard, region)->page;
-    return page == search->source || page->emptied == search->source->compacted;
+    const qi_tally *tally = qi_shard_tally(search->shard, region);
+    return tally->page == search->source || tally->page->emptied == search->source->compacted ||
+           tally->live_bytes < search->least;
 }
 
 /* In a page that has allocations, so that it stays. */
 static quire_result take_place(qi_shard *shard, const qi_page *page, const qi_slot *record,
                                uint32_t slot, quire_placement *at)
 {
-    const place_search search = {.shard = shard, .source = page};
-    const qi_avoided avoided = {.has = is_being_emptied, .user = &search};
-    return qi_space_allocate_elsewhere(shard->space, &avoided, record->size,
-                                       UINT64_C(1) << record->usage, slot, 0, at);
+    const uint64_t alignment = UINT64_C(1) << record->usage;
+    place_search search = {.shard = shard, .source = page, .least = page->preferred_live};
+    const qi_avoided avoided = {.has = is_avoided, .user = &search};
+    quire_result result =
+        qi_space_allocate_elsewhere(shard->space, &avoided, record->size, alignment, slot, 0, at);
+    if (result != QUIRE_ERROR_NO_SPACE || !search.least)
+        return result;
+    search.least = 0;
+    return qi_space_allocate_elsewhere(shard->space, &avoided, record->size, alignment, slot, 0,
+                                       at);
 }
 
 quire_result qi_move_find_place(qi_shard *shard, const qi_page *page, const qi_slot *record,

@@ -48,24 +48,29 @@ static bool is_in_use(const qi_page *page, const qi_shard *shard)
            page->tally->allocation_count && !shard->space->regions[page->region].is_closed;
 }
 
-/* Finds the page with the fewest live bytes that the round has not looked at. *free receives the
-   free bytes of all pages in use that the round does not empty. Also requires the lock of the
-   pages. */
-static qi_page *find_emptiest(const quire_compaction *c, uint64_t *free)
+/* The pages in use that a round does not empty. */
+typedef struct survey {
+    qi_page *emptiest; /* of those that the round has not looked at, by live bytes; or NULL */
+    uint64_t free, live, count;
+} survey;
+
+/* Also requires the lock of the pages. */
+static survey survey_pages(const quire_compaction *c)
 {
     qi_pages *pages = &c->memory->pages;
-    qi_page *best = NULL;
-    *free = 0;
+    survey s = {.emptiest = NULL};
     for (uint32_t i = 0; i < pages->top; i++) {
         qi_page *page = qi_page_at(pages, i);
         if (!is_in_use(page, qi_compact_shard(c)) || page->emptied == c->round)
             continue;
-        *free += free_in(page);
+        s.free += free_in(page);
+        s.live += page->tally->live_bytes;
+        s.count++;
         if (page->compacted != c->round && free_in(page) >= page->native.bytes / WORTH &&
-            (!best || page->tally->live_bytes < best->tally->live_bytes))
-            best = page;
+            (!s.emptiest || page->tally->live_bytes < s.emptiest->tally->live_bytes))
+            s.emptiest = page;
     }
-    return best;
+    return s;
 }
 
 /* What a walk over a page looks for: its first allocations from an offset on. */
@@ -138,15 +143,17 @@ static void begin_round(quire_compaction *c)
 static qi_page *next_page(quire_compaction *c, qi_allowance *left)
 {
     qi_pages *pages = &c->memory->pages;
-    uint64_t free;
     qi_lock_acquire(&pages->lock);
     if (!c->round)
         begin_round(c);
-    qi_page *page = find_emptiest(c, &free);
-    if (page && free - free_in(page) < page->tally->live_bytes)
+    const survey s = survey_pages(c);
+    qi_page *page = s.emptiest;
+    if (page && s.free - free_in(page) < page->tally->live_bytes)
         page = NULL; /* fuller pages need even more */
-    if (page)
+    if (page) {
         page->compacted = c->round;
+        page->preferred_live = c->by_caller ? s.live / s.count : 0;
+    }
     qi_use_up(&left->records, pages->top);
     qi_lock_release(&pages->lock);
     return page;

@@ -264,6 +264,21 @@ CASE(no_place_is_in_a_page_that_is_being_emptied)
     CHECK_EQ(pages(w), 3); /* 24 of 24 */
 }
 
+/* Four pages, half full: the contents of two go to the two others, whichever hole comes first. */
+CASE(the_fuller_pages_get_what_leaves_the_others)
+{
+    quire_compact_move moves[MANY];
+    const int masks[] = {0x15, 0x6b, 0x2a, 0xb5};
+    put_pages(w, masks, 4);
+    quire_compaction *c = compaction(w);
+    CHECK_EQ(offer(c, MANY, moves), 6);
+    for (int i = 0; i < 6; i++)
+        CHECK_OK(quire_compact_accept(c, &moves[i], NULL));
+    expect_complete(c);
+    quire_compact_end(&c);
+    CHECK_EQ(pages(w), 2);
+}
+
 /* A page that a declined move keeps offers nothing else, and is a place for others. */
 CASE(a_declined_move_keeps_its_page)
 {
