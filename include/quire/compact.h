@@ -139,8 +139,9 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_compact_accept(quire_compaction *com
 
 /*
  * Ends a move without moving, and frees the target. The page of the source is not offered again in
- * this round of the compaction. Errors: INVALID_ARGUMENT (the move was not offered, or has ended),
- * STALE_HANDLE (the target was freed: the move has ended), BUSY (the target is in use or mapped).
+ * this round of the compaction, and comes last in further ones. Errors: INVALID_ARGUMENT (the move
+ * was not offered, or has ended), STALE_HANDLE (the target was freed: the move has ended), BUSY
+ * (the target is in use or mapped).
  */
 QUIRE_API quire_result quire_compact_decline(quire_compaction *compaction,
                                              const quire_compact_move *move);

@@ -3,13 +3,14 @@
  * compact.h - empties pages, the emptiest first: what lives in one gets places in the others that
  * are in use, and the page goes back to the backend.
  *
- * A round looks at each page of a shard once, from that with the fewest live bytes on. A page is a
- * source if all its allocations can move now, and places for all of them are found at the same
- * time; then they move. No place is in a page that the round empties, because moves that the caller
- * executes end later; a source that keeps an allocation is none any more. The round ends at a page
- * with more live bytes than the other pages have free ones, so that neither it nor a fuller one can
- * become empty. If a round has freed a page, another one follows; otherwise the shard is compact,
- * and the next shard's turn comes.
+ * A round looks at each page of a shard once, from that with the fewest live bytes on, and last at
+ * those out of which the caller has declined a move. A page is a source if all its allocations can
+ * move now, and places for all of them are found at the same time; then they move. No place is in a
+ * page that the round empties, because moves that the caller executes end later; a source that
+ * keeps an allocation is none any more. The round ends at a page with more live bytes than the
+ * other pages have free ones, so that neither it nor a fuller one can become empty. If a round has
+ * freed a page, another one follows; otherwise the shard is compact, and the next shard's turn
+ * comes.
  *
  * The caller can have the moves of several sources at a time, and a page with places for them is no
  * source. These places are therefore in pages that are at least as full as the average, if there is

@@ -179,6 +179,7 @@ static void keep_page(quire_compaction *c, quire_allocation stays)
     if (qi_slot_is_live(&c->memory->slots, stays.id)) {
         qi_page *page = qi_memory_page(c->memory, slot);
         page->emptied = 0;
+        page->kept = c->first_round;
         if (c->source == page)
             c->source = NULL;
     }

@@ -51,6 +51,7 @@ static bool is_in_use(const qi_page *page, const qi_shard *shard)
 /* The pages in use that a round does not empty. */
 typedef struct survey {
     qi_page *emptiest; /* of those that the round has not looked at, by live bytes; or NULL */
+    qi_page *kept;     /* the same of those out of which a move was declined */
     uint64_t free, live, count;
 } survey;
 
@@ -66,11 +67,18 @@ static survey survey_pages(const quire_compaction *c)
         s.free += free_in(page);
         s.live += page->tally->live_bytes;
         s.count++;
+        qi_page **best = page->kept == c->first_round ? &s.kept : &s.emptiest;
         if (page->compacted != c->round && free_in(page) >= page->native.bytes / WORTH &&
-            (!s.emptiest || page->tally->live_bytes < s.emptiest->tally->live_bytes))
-            s.emptiest = page;
+            (!*best || page->tally->live_bytes < (*best)->tally->live_bytes))
+            *best = page;
     }
     return s;
+}
+
+/* Whether the other pages have as many bytes as a page needs. If not, fuller ones need more. */
+static bool has_bytes(const survey *s, const qi_page *page)
+{
+    return page && s->free - free_in(page) >= page->tally->live_bytes;
 }
 
 /* What a walk over a page looks for: its first allocations from an offset on. */
@@ -136,6 +144,8 @@ static void begin_round(quire_compaction *c)
     qi_pages *pages = &c->memory->pages;
     pages->compact_rounds += pages->compact_rounds == UINT32_MAX ? 2 : 1; /* 0 is none */
     c->round = pages->compact_rounds;
+    if (!c->first_round)
+        c->first_round = c->round;
     c->has_freed = false;
 }
 
@@ -147,9 +157,7 @@ static qi_page *next_page(quire_compaction *c, qi_allowance *left)
     if (!c->round)
         begin_round(c);
     const survey s = survey_pages(c);
-    qi_page *page = s.emptiest;
-    if (page && s.free - free_in(page) < page->tally->live_bytes)
-        page = NULL; /* fuller pages need even more */
+    qi_page *page = has_bytes(&s, s.emptiest) ? s.emptiest : has_bytes(&s, s.kept) ? s.kept : NULL;
     if (page) {
         page->compacted = c->round;
         page->preferred_live = c->by_caller ? s.live / s.count : 0;

@@ -11,14 +11,15 @@
 
 struct quire_compaction {
     quire_memory *memory;
-    uint32_t shard;     /* whose pages are looked at */
-    uint32_t round;     /* in `compacted` of the pages that were looked at; 0: it has not begun */
-    qi_page *source;    /* or NULL; it may have left meanwhile */
-    uint64_t offset;    /* in the source: everything below was looked at since the last failure */
-    uint64_t page_size; /* of the source */
-    uint64_t to_give;   /* bytes of pages that are freed, and may wait for points */
-    bool has_freed;     /* a page, in this round */
-    bool by_caller;     /* the caller executes the moves */
+    uint32_t shard;       /* whose pages are looked at */
+    uint32_t round;       /* in `compacted` of the pages that were looked at; 0: it has not begun */
+    uint32_t first_round; /* 0: none has begun */
+    qi_page *source;      /* or NULL; it may have left meanwhile */
+    uint64_t offset;      /* in the source: everything below was looked at since the last failure */
+    uint64_t page_size;   /* of the source */
+    uint64_t to_give;     /* bytes of pages that are freed, and may wait for points */
+    bool has_freed;       /* a page, in this round */
+    bool by_caller;       /* the caller executes the moves */
     const quire_stream *own;     /* that copies; NULL: the calling thread, or the caller */
     bool is_round_over;          /* and the next one waits for the end of what is offered */
     quire_compact_move *offered; /* moves that have not ended */

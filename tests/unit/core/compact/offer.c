@@ -299,6 +299,24 @@ CASE(a_declined_move_keeps_its_page)
     CHECK_EQ(pages(w), 1);
 }
 
+/* A page that was declined comes last in the next round, though it is the emptiest. */
+CASE(a_declined_page_gives_way_to_others)
+{
+    quire_compact_move moves[MANY];
+    const int masks[] = {0x01, 0x03, 0x03, 0x03, 0x03, 0x03, 0x03, 0x03};
+    put_pages(w, masks, 8);
+    quire_compaction *c = compaction(w);
+    const uint64_t count = offer(c, MANY, moves);
+    const uint64_t kept = fixture_info(&w->f, moves[0].source).page;
+    CHECK_OK(quire_compact_decline(c, &moves[0]));
+    for (uint64_t i = 1; i < count; i++)
+        CHECK_OK(quire_compact_accept(c, &moves[i], NULL));
+    CHECK(pages(w) > 2); /* 15 of 16 */
+    CHECK_EQ(offer(c, 1, moves), 1);
+    CHECK(fixture_info(&w->f, moves[0].source).page != kept);
+    quire_compact_end(&c);
+}
+
 CASE(what_was_freed_meanwhile_ends_the_move)
 {
     quire_allocation made[8];
