@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * vma_defragmentation.c - passes of moves: what is offered, the three operations, limits, maps,
- * other calls between the begin and the end of a pass, refusals, and statistics.
+ * images, several memory types, other calls between the begin and the end of a pass and between
+ * passes, refusals, and statistics.
  */
 #include <string.h>
 
@@ -353,6 +354,285 @@ CASE(a_context_ends_amid_a_pass)
     CHECK_EQ(stats.allocationCount, LEFT);
     end_scene(&s);
 }
+
+/* ---- many allocations --------------------------------------------------------------------- */
+
+enum { HERD = 256 };
+
+/* An allocation with its buffer or its image. It is the user data of the allocation. */
+typedef struct item {
+    VmaAllocation allocation;
+    VkBuffer buffer;
+    VkImage image;
+    VkBufferCreateInfo buffer_info;
+    VkImageCreateInfo image_info;
+    bool stays; /* its moves are ignored */
+} item;
+
+typedef struct herd {
+    item items[HERD];
+    uint32_t count;
+} herd;
+
+static herd h;
+
+static item *add_buffer(VkDeviceSize size, VmaAllocationCreateInfo options)
+{
+    item *made = &h.items[h.count++];
+    CHECK(h.count <= HERD);
+    *made = (item){.buffer_info = vma_fixture_buffer_info(size)};
+    options.pUserData = made;
+    made->allocation = vma_fixture_buffer(&v, size, &options, &made->buffer);
+    return made;
+}
+
+static item *add_image(uint32_t width, VmaAllocationCreateInfo options)
+{
+    item *made = &h.items[h.count++];
+    CHECK(h.count <= HERD);
+    *made = (item){.image_info = vma_fixture_image_info(width, VK_IMAGE_TILING_OPTIMAL)};
+    options.pUserData = made;
+    CHECK_VK(vmaCreateImage(v.allocator, &made->image_info, &options, &made->image,
+                            &made->allocation, NULL));
+    return made;
+}
+
+static void drop(item *gone)
+{
+    if (gone->image)
+        vmaDestroyImage(v.allocator, gone->image, gone->allocation);
+    else
+        vmaDestroyBuffer(v.allocator, gone->buffer, gone->allocation);
+    *gone = (item){.allocation = NULL};
+}
+
+/* Keeps every `step`th item. */
+static void thin_out(uint32_t step)
+{
+    for (uint32_t i = 0; i < h.count; i++)
+        if (i % step && h.items[i].allocation)
+            drop(&h.items[i]);
+}
+
+static void end_herd(void)
+{
+    for (uint32_t i = 0; i < h.count; i++)
+        if (h.items[i].allocation)
+            drop(&h.items[i]);
+    h.count = 0;
+}
+
+/* Makes the object of an item anew at the target of its move. */
+static void move_object(item *moved, VmaAllocation target)
+{
+    if (moved->image) {
+        FV(&v.vulkan, vkDestroyImage)(v.vulkan.device, moved->image, NULL);
+        CHECK_VK(
+            FV(&v.vulkan, vkCreateImage)(v.vulkan.device, &moved->image_info, NULL, &moved->image));
+        CHECK_VK(vmaBindImageMemory(v.allocator, target, moved->image));
+    } else {
+        FV(&v.vulkan, vkDestroyBuffer)(v.vulkan.device, moved->buffer, NULL);
+        CHECK_VK(FV(&v.vulkan, vkCreateBuffer)(v.vulkan.device, &moved->buffer_info, NULL,
+                                               &moved->buffer));
+        CHECK_VK(vmaBindBufferMemory(v.allocator, target, moved->buffer));
+    }
+}
+
+/* What a program knows of its moves; the statistics must say the same. */
+typedef struct tally {
+    uint32_t passes, moves, images;
+    VkDeviceSize bytes;
+} tally;
+
+static void run_moves(const VmaDefragmentationPassMoveInfo *pass, tally *t)
+{
+    for (uint32_t i = 0; i < pass->moveCount; i++) {
+        const VmaAllocationInfo from = vma_fixture_info(&v, pass->pMoves[i].srcAllocation);
+        const VmaAllocationInfo to = vma_fixture_info(&v, pass->pMoves[i].dstTmpAllocation);
+        item *moved = from.pUserData;
+        CHECK_EQ(moved->allocation, pass->pMoves[i].srcAllocation);
+        CHECK(to.memoryType == from.memoryType && to.deviceMemory != from.deviceMemory);
+        if (moved->stays) {
+            pass->pMoves[i].operation = VMA_DEFRAGMENTATION_MOVE_OPERATION_IGNORE;
+            continue;
+        }
+        move_object(moved, pass->pMoves[i].dstTmpAllocation);
+        t->moves++;
+        t->images += moved->image != VK_NULL_HANDLE;
+        t->bytes += from.size;
+    }
+}
+
+/* Runs passes until one says that there is no more to do, with calls of `between` in and after
+   each. */
+static VmaDefragmentationStats defragment(const VmaDefragmentationInfo *info,
+                                          void (*between)(bool in_pass), tally *t)
+{
+    VmaDefragmentationPassMoveInfo pass;
+    VmaDefragmentationContext context = begin(info);
+    *t = (tally){.passes = 0};
+    while (vmaBeginDefragmentationPass(v.allocator, context, &pass) == VK_INCOMPLETE) {
+        const uint32_t before = t->moves;
+        CHECK(++t->passes < 500);
+        run_moves(&pass, t);
+        if (between)
+            between(true);
+        const VkResult result = vmaEndDefragmentationPass(v.allocator, context, &pass);
+        CHECK_EQ(result, t->moves > before ? VK_INCOMPLETE : VK_SUCCESS);
+        if (result == VK_SUCCESS)
+            break;
+        if (between)
+            between(false);
+    }
+    const VmaDefragmentationStats stats = end(context);
+    CHECK_EQ(stats.allocationsMoved, t->moves);
+    CHECK_EQ(stats.bytesMoved, t->bytes);
+    return stats;
+}
+
+static VmaTotalStatistics totals(void)
+{
+    VmaTotalStatistics stats;
+    vmaCalculateStatistics(v.allocator, &stats);
+    return stats;
+}
+
+/* Four blocks of 25 places, every second one free: the two blocks with 12 allocations move, and
+   nothing else, whatever the algorithm. */
+CASE(the_fewest_allocations_move)
+{
+    for (VmaDefragmentationFlags flags = 1; flags <= 8; flags *= 2) {
+        tally t;
+        VmaPool pool = make_pool(VMA_MEMORY_USAGE_AUTO, 0);
+        for (int i = 0; i < 100; i++)
+            add_buffer(BLOCK / 25 & ~255u, (VmaAllocationCreateInfo){.pool = pool});
+        thin_out(2);
+        CHECK_EQ(totals().total.statistics.blockCount, 4);
+        const VmaDefragmentationStats stats =
+            defragment(&(VmaDefragmentationInfo){.flags = flags, .pool = pool}, NULL, &t);
+        CHECK_EQ(stats.allocationsMoved, 24);
+        CHECK_EQ(stats.deviceMemoryBlocksFreed, 2);
+        CHECK_EQ(totals().total.statistics.blockCount, 2);
+        end_herd();
+        vmaDestroyPool(v.allocator, pool);
+    }
+}
+
+/* Buffers and images beside each other. */
+CASE(images_move_as_buffers_do)
+{
+    tally t;
+    VmaPool pool = make_pool(VMA_MEMORY_USAGE_AUTO, 0);
+    for (int i = 0; i < 40; i++) {
+        add_image(128, (VmaAllocationCreateInfo){.pool = pool});
+        add_buffer(PART / 2, (VmaAllocationCreateInfo){.pool = pool});
+    }
+    thin_out(3);
+    const VmaTotalStatistics before = totals();
+    const VmaDefragmentationStats stats =
+        defragment(&(VmaDefragmentationInfo){.pool = pool}, NULL, &t);
+    const VmaTotalStatistics after = totals();
+    CHECK(t.images && t.images < t.moves);
+    CHECK_EQ(after.total.statistics.blockCount + stats.deviceMemoryBlocksFreed,
+             before.total.statistics.blockCount);
+    CHECK_EQ(after.total.statistics.blockBytes + stats.bytesFreed,
+             before.total.statistics.blockBytes);
+    CHECK_EQ(after.total.statistics.allocationBytes, before.total.statistics.allocationBytes);
+    CHECK(after.total.statistics.blockBytes < before.total.statistics.blockBytes / 2);
+    end_herd();
+    vmaDestroyPool(v.allocator, pool);
+}
+
+/* Without a pool: buffers of a type for the device and of one for the host, these persistently
+   mapped, which stay in their type. */
+CASE(all_memory_types_are_defragmented)
+{
+    tally t;
+    uint32_t types[2] = {0, 0};
+    for (int i = 0; i < 120; i++) {
+        types[0] =
+            vma_fixture_info(
+                &v, add_buffer(PART, (VmaAllocationCreateInfo){.usage = VMA_MEMORY_USAGE_AUTO})
+                        ->allocation)
+                .memoryType;
+        types[1] = vma_fixture_info(
+                       &v, add_buffer(PART,
+                                      (VmaAllocationCreateInfo){
+                                          .usage = VMA_MEMORY_USAGE_AUTO_PREFER_HOST,
+                                          .flags = VMA_ALLOCATION_CREATE_MAPPED_BIT |
+                                                   VMA_ALLOCATION_CREATE_HOST_ACCESS_RANDOM_BIT})
+                               ->allocation)
+                       .memoryType;
+    }
+    CHECK(types[0] != types[1]);
+    thin_out(5);
+    const VmaTotalStatistics before = totals();
+    const VmaDefragmentationStats stats = defragment(&(VmaDefragmentationInfo){0}, NULL, &t);
+    const VmaTotalStatistics after = totals();
+    CHECK(stats.bytesFreed > 0);
+    for (int i = 0; i < 2; i++)
+        CHECK(after.memoryType[types[i]].statistics.blockBytes <
+              before.memoryType[types[i]].statistics.blockBytes);
+    for (uint32_t i = 0; i < h.count; i++)
+        if (h.items[i].allocation)
+            CHECK_EQ(vma_fixture_info(&v, h.items[i].allocation).pMappedData != NULL, i % 2);
+    end_herd();
+}
+
+static VmaPool busy_pool;
+
+/* A program that goes on: it makes a buffer, and destroys another one, that no pass moves. */
+static void make_and_destroy(bool in_pass)
+{
+    if (h.count < HERD)
+        add_buffer(PART / 4, (VmaAllocationCreateInfo){.pool = busy_pool});
+    for (uint32_t i = 1; !in_pass && i < h.count; i += 7)
+        if (h.items[i].allocation && !h.items[i].stays) {
+            drop(&h.items[i]);
+            return;
+        }
+}
+
+/* Some that stay, others that come and go in the passes, and limits of a pass. */
+CASE(it_ends_beside_other_calls_and_ignored_moves)
+{
+    tally t;
+    VmaPool pool = busy_pool = make_pool(VMA_MEMORY_USAGE_AUTO, 0);
+    for (int i = 0; i < 120; i++)
+        add_buffer(PART / (VkDeviceSize)(1 + i % 3), (VmaAllocationCreateInfo){.pool = pool});
+    thin_out(3);
+    for (uint32_t i = 0; i < h.count; i += 30)
+        h.items[i].stays = true;
+    const VmaTotalStatistics before = totals();
+    const VmaDefragmentationStats stats = defragment(
+        &(VmaDefragmentationInfo){.pool = pool, .maxAllocationsPerPass = 4}, make_and_destroy, &t);
+    CHECK(stats.deviceMemoryBlocksFreed > 0);
+    CHECK(totals().total.statistics.blockCount < before.total.statistics.blockCount);
+    end_herd();
+    vmaDestroyPool(v.allocator, pool);
+}
+
+/* What stays is in a few blocks; the others become free, and only these allocations remain. */
+CASE(allocations_that_stay_keep_their_blocks_only)
+{
+    tally t;
+    VmaPool pool = make_pool(VMA_MEMORY_USAGE_AUTO, 0);
+    for (int i = 0; i < 96; i++)
+        add_buffer(PART, (VmaAllocationCreateInfo){.pool = pool});
+    thin_out(4);
+    h.items[0].stays = h.items[40].stays = true;
+    const VmaAllocationInfo first = vma_fixture_info(&v, h.items[0].allocation);
+    const VmaDefragmentationStats stats =
+        defragment(&(VmaDefragmentationInfo){.pool = pool}, NULL, &t);
+    CHECK_EQ(totals().total.statistics.blockCount, 12 - stats.deviceMemoryBlocksFreed);
+    CHECK(totals().total.statistics.blockCount <= 5); /* 24 allocations of 8 places, and two stay */
+    CHECK_EQ(vma_fixture_info(&v, h.items[0].allocation).deviceMemory, first.deviceMemory);
+    CHECK_EQ(vma_fixture_info(&v, h.items[0].allocation).offset, first.offset);
+    end_herd();
+    vmaDestroyPool(v.allocator, pool);
+}
+
+/* ---- refusals ----------------------------------------------------------------------------- */
 
 CASE(wrong_uses_are_refused)
 {
