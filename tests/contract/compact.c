@@ -6,7 +6,7 @@
 #include "tests/contract/kit.h"
 
 enum {
-    PAGES = 10, /* of the memory before half of the allocations are freed */
+    PAGES = 5,  /* of the memory before half of the allocations are freed */
     MOST = 600, /* allocations */
     MOVES = 7,  /* a step */
     CHURN = 12  /* steps with other calls between them */
