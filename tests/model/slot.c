@@ -222,6 +222,12 @@ static void freed_or_in_use(void)
     MODEL_CHECK(freed + busy == 1 && (freed || used));
 }
 
+static void move_twice(void)
+{
+    move();
+    move();
+}
+
 static void freed_after_moves(void)
 {
     MODEL_CHECK(freed == 1);
@@ -263,8 +269,10 @@ static const model_scenario stray = SCENARIO("a release without a hold beside a 
 
 static const model_scenario moves = SCENARIO("a move beside a use and a free", begin_live, move,
                                              look, free_it, freed_or_in_use),
-                            two_moves = SCENARIO("two moves beside a free", begin_live, move, move,
-                                                 free_it, freed_after_moves);
+                            movers = SCENARIO("two threads that move", begin_live, move, move, NULL,
+                                              NULL),
+                            two_moves = SCENARIO("two moves beside a free", begin_live, move_twice,
+                                                 free_it, NULL, freed_after_moves);
 
 static void one_wins(void)
 {
@@ -291,6 +299,7 @@ static void a_release_takes_a_hold(void)
 static void uses_and_frees_await_moves(void)
 {
     model_holds(&moves);
+    model_holds(&movers);
     model_holds(&two_moves);
 }
 
