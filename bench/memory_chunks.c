@@ -91,16 +91,18 @@ static bool measure_once(const scene *s, double ns[STEPS])
     return measure_move(s, &ns[MOVED]);
 }
 
-static void report(memory_bench *b, uint64_t chunk, double values[STEPS][MAX_REPS], size_t reps)
+/* A row of a table: the medians, printed in microseconds; JSON has all. */
+static void report(memory_bench *b, uint64_t chunk, const char *const *names,
+                   double (*values)[MAX_REPS], int columns, size_t reps, int width)
 {
     qi_json_object(&b->out.json, NULL);
     qi_json_number(&b->out.json, "chunk", chunk);
     qi_json_number(&b->out.json, "reps", reps);
     printf("  %9" PRIu64 " KiB", chunk / KIB);
-    for (int step = 0; step < STEPS && reps; step++) {
-        const spread found = spread_of(values[step], reps);
-        printf(" %10.2f", found.median / 1000);
-        write_spread(&b->out.json, NAMES[step], found);
+    for (int i = 0; i < columns && reps; i++) {
+        const spread found = spread_of(values[i], reps);
+        printf(" %*.2f", width, found.median / 1000);
+        write_spread(&b->out.json, names[i], found);
     }
     printf("\n");
     qi_json_end_object(&b->out.json);
@@ -121,7 +123,7 @@ static void measure_size(memory_bench *b, uint64_t chunk)
             values[step][reps] = ns[step];
     }
     end(&s);
-    report(b, chunk, values, reps);
+    report(b, chunk, NAMES, values, STEPS, reps, 10);
 }
 
 /* ---- two threads -------------------------------------------------------------------------- */
@@ -189,17 +191,7 @@ static void measure_turns(memory_bench *b, uint64_t chunk)
             values[i][reps] = measure_sides(chunk, i ? 2 : 1, i == 2 ? 2 : 1);
             good = values[i][reps] > 0;
         }
-    qi_json_object(&b->out.json, NULL);
-    qi_json_number(&b->out.json, "chunk", chunk);
-    qi_json_number(&b->out.json, "reps", reps);
-    printf("  %9" PRIu64 " KiB", chunk / KIB);
-    for (int i = 0; i < SIDES && reps; i++) {
-        const spread found = spread_of(values[i], reps);
-        printf(" %14.2f", found.median / 1000);
-        write_spread(&b->out.json, names[i], found);
-    }
-    printf("\n");
-    qi_json_end_object(&b->out.json);
+    report(b, chunk, names, values, SIDES, reps, 14);
 }
 
 void measure_chunks(memory_bench *b)

@@ -78,6 +78,15 @@ static VmaDefragmentationContext begin(const VmaDefragmentationInfo *info)
     return context;
 }
 
+/* Of the pool of a scene, with a first pass that has moves. */
+static VmaDefragmentationContext begin_with_moves(const scene *s,
+                                                  VmaDefragmentationPassMoveInfo *pass)
+{
+    VmaDefragmentationContext context = begin(&(VmaDefragmentationInfo){.pool = s->pool});
+    CHECK_EQ(vmaBeginDefragmentationPass(v.allocator, context, pass), VK_INCOMPLETE);
+    return context;
+}
+
 static VmaDefragmentationStats end(VmaDefragmentationContext context)
 {
     VmaDefragmentationStats stats;
@@ -108,8 +117,7 @@ CASE(two_half_empty_blocks_become_one)
     put(&s, VMA_MEMORY_USAGE_AUTO, 0);
     for (int i = 0; i < LEFT; i++)
         was[i] = vma_fixture_info(&v, s.made[i]);
-    VmaDefragmentationContext context = begin(&(VmaDefragmentationInfo){.pool = s.pool});
-    CHECK_EQ(vmaBeginDefragmentationPass(v.allocator, context, &pass), VK_INCOMPLETE);
+    VmaDefragmentationContext context = begin_with_moves(&s, &pass);
     CHECK_EQ(pass.moveCount, 4);
     for (uint32_t i = 0; i < pass.moveCount; i++) {
         const VmaAllocationInfo to = vma_fixture_info(&v, pass.pMoves[i].dstTmpAllocation);
@@ -212,8 +220,7 @@ CASE(allocations_are_destroyed_instead_of_moved)
     scene s;
     VmaDefragmentationPassMoveInfo pass;
     put(&s, VMA_MEMORY_USAGE_AUTO, 0);
-    VmaDefragmentationContext context = begin(&(VmaDefragmentationInfo){.pool = s.pool});
-    CHECK_EQ(vmaBeginDefragmentationPass(v.allocator, context, &pass), VK_INCOMPLETE);
+    VmaDefragmentationContext context = begin_with_moves(&s, &pass);
     CHECK_EQ(pass.moveCount, 4);
     pass.pMoves[0].operation = VMA_DEFRAGMENTATION_MOVE_OPERATION_IGNORE;
     destroy(&s, &pass.pMoves[1]);
@@ -224,8 +231,7 @@ CASE(allocations_are_destroyed_instead_of_moved)
     CHECK_EQ(stats.allocationsMoved, 1);
     CHECK_EQ(stats.bytesMoved, PART);
     CHECK_EQ(stats.deviceMemoryBlocksFreed, 0);
-    context = begin(&(VmaDefragmentationInfo){.pool = s.pool});
-    CHECK_EQ(vmaBeginDefragmentationPass(v.allocator, context, &pass), VK_INCOMPLETE);
+    context = begin_with_moves(&s, &pass);
     CHECK_EQ(pass.moveCount, 1);
     destroy(&s, &pass.pMoves[0]);
     CHECK_EQ(vmaEndDefragmentationPass(v.allocator, context, &pass), VK_INCOMPLETE);
@@ -252,8 +258,7 @@ CASE(mapped_allocations_move_with_their_maps)
             if (i % 2)
                 CHECK_VK(vmaMapMemory(v.allocator, s.made[i], &pointer));
         }
-        VmaDefragmentationContext context = begin(&(VmaDefragmentationInfo){.pool = s.pool});
-        CHECK_EQ(vmaBeginDefragmentationPass(v.allocator, context, &pass), VK_INCOMPLETE);
+        VmaDefragmentationContext context = begin_with_moves(&s, &pass);
         CHECK_EQ(pass.moveCount, 4);
         for (uint32_t i = 0; i < pass.moveCount; i++) {
             const VmaAllocationInfo to = vma_fixture_info(&v, pass.pMoves[i].dstTmpAllocation);
@@ -323,8 +328,7 @@ CASE(other_calls_between_begin_and_end_of_a_pass)
     scene s;
     VmaDefragmentationPassMoveInfo pass;
     put(&s, VMA_MEMORY_USAGE_AUTO, 0);
-    VmaDefragmentationContext context = begin(&(VmaDefragmentationInfo){.pool = s.pool});
-    CHECK_EQ(vmaBeginDefragmentationPass(v.allocator, context, &pass), VK_INCOMPLETE);
+    VmaDefragmentationContext context = begin_with_moves(&s, &pass);
     int k = 0;
     while (s.made[k] != pass.pMoves[0].srcAllocation)
         k++;
@@ -344,8 +348,7 @@ CASE(a_context_ends_amid_a_pass)
     scene s;
     VmaDefragmentationPassMoveInfo pass;
     put(&s, VMA_MEMORY_USAGE_AUTO, 0);
-    VmaDefragmentationContext context = begin(&(VmaDefragmentationInfo){.pool = s.pool});
-    CHECK_EQ(vmaBeginDefragmentationPass(v.allocator, context, &pass), VK_INCOMPLETE);
+    VmaDefragmentationContext context = begin_with_moves(&s, &pass);
     VmaStatistics stats;
     vmaGetPoolStatistics(v.allocator, s.pool, &stats);
     CHECK_EQ(stats.allocationCount, LEFT + 4);
