@@ -20,7 +20,7 @@ typedef struct scene {
     quire_memory *memory;
     pthread_barrier_t start;
     uint64_t size;
-    bool dedicated;
+    bool dedicated, lazy;
     quire_result results[THREADS];
     quire_allocation allocations[THREADS];
 } scene;
@@ -34,7 +34,8 @@ static void *allocate(void *user)
 {
     const actor *a = user;
     scene *s = a->scene;
-    quire_allocation_options options = {.size = s->size, .dedicated = s->dedicated};
+    quire_allocation_options options = {
+        .size = s->size, .dedicated = s->dedicated, .lazy = s->lazy};
     pthread_barrier_wait(&s->start);
     s->results[a->number] = quire_allocate(s->memory, &options, &s->allocations[a->number]);
     return NULL;
@@ -54,6 +55,8 @@ static void begin_with(scene *s, const quire_memory_options *options)
     memset(s, 0, sizeof *s);
     fake_init(&s->fake);
     s->fake.slow_ms = SLOW_MS;
+    if (options->elastic)
+        fake_offer_growth(&s->fake);
     CHECK_OK(fake_open(&s->fake, NULL, &s->device));
     CHECK_OK(quire_memory_create(s->device, options, &s->memory));
     pthread_barrier_init(&s->start, NULL, THREADS);
@@ -143,6 +146,20 @@ static void no_request_fails_while_the_only_page_is_being_created(void)
     play_for_the_only_page(&by_policy, 256 * 1024, 0);
     play_for_the_only_page(&by_fit, 256 * 1024, 0);
     play_for_the_only_page(&by_budget, 256 * 1024, 0);
+}
+
+/* They need its addresses, and no memory. */
+static void lazy_ones_share_the_elastic_page_being_made(void)
+{
+    static scene s;
+    begin_with(&s, &(quire_memory_options){
+                       .elastic = true, .address_space = 1 << 20, .pages = {.page_size = 1 << 16}});
+    s.size = 1 << 17;
+    s.lazy = true;
+    play(&s, allocate);
+    for (int i = 0; i < THREADS; i++)
+        CHECK_EQ(s.results[i], QUIRE_SUCCESS);
+    end(&s);
 }
 
 static void dedicated_ones_take_turns_under_a_limit(void)
@@ -292,6 +309,8 @@ int main(void)
     plain_case("large requests do not wait for each other", large_ones_do_not_wait_for_each_other);
     plain_case("no request fails while the only page is being created",
                no_request_fails_while_the_only_page_is_being_created);
+    plain_case("lazy requests share the elastic page being created",
+               lazy_ones_share_the_elastic_page_being_made);
     plain_case("dedicated requests take turns under a limit",
                dedicated_ones_take_turns_under_a_limit);
     plain_case("waiting requests continue when the creation fails",

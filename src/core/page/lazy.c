@@ -92,7 +92,7 @@ static quire_result find_page(qi_shard *shard, qi_page_progress *progress)
     quire_result result = QUIRE_SUCCESS;
     while (!result && !qi_backing_page(shard)) {
         qi_page *page = NULL;
-        if (qi_page_wait_for_room(shard, shard->memory->chunk, &joined))
+        if (qi_page_wait_for_room(shard, 0, &joined)) /* a lazy allocation needs addresses alone */
             continue;
         result = qi_page_make(shard, shard->memory->chunk, 1, false, &page, progress);
         if (result)
