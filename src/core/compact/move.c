@@ -69,10 +69,11 @@ quire_result qi_move_find_place(qi_shard *shard, const qi_page *page, const qi_s
 }
 
 /* Takes a PRIVATE slot with a range as large as that of a record. */
-static quire_result take_target(qi_shard *shard, const qi_slot *record, uint32_t *slot)
+static quire_result take_target(qi_shard *shard, const qi_slot *record, uint8_t extras,
+                                uint32_t *slot)
 {
     quire_memory *memory = shard->memory;
-    const qi_range_request request = {.requested = record->requested};
+    const qi_range_request request = {.requested = record->requested, .extras = extras};
     quire_placement at;
     quire_result result = qi_slot_take(&memory->slots, &shard->queue, &memory->host, slot);
     if (result)
@@ -92,7 +93,7 @@ quire_result qi_move_begin(qi_shard *shard, uint32_t slot, const quire_stream *o
         !qi_slot_begin_move(&memory->slots, slot, NULL))
         return QUIRE_ERROR_NO_SPACE;
     *move = (qi_move){.source = slot};
-    quire_result result = take_target(shard, qi_memory_slot(memory, slot), &move->target);
+    quire_result result = take_target(shard, qi_memory_slot(memory, slot), 0, &move->target);
     if (result)
         qi_slot_end_move(&memory->slots, slot, 0);
     return result;
@@ -184,17 +185,18 @@ quire_result qi_move_offer(qi_shard *shard, uint32_t slot, const quire_stream *o
 {
     if (!qi_move_is_possible(shard->memory, slot, !own, own))
         return QUIRE_ERROR_NO_SPACE;
-    *move = (qi_move){.source = slot, .handle = qi_slot_public_handle(&shard->memory->slots, slot)};
-    return take_target(shard, qi_memory_slot(shard->memory, slot), &move->target);
+    const qi_slot *record = qi_memory_slot(shard->memory, slot);
+    *move = (qi_move){.source = slot,
+                      .handle = qi_slot_public_handle(&shard->memory->slots, slot),
+                      .is_mapped = record->extras & QI_EXTRA_MAPPED};
+    return take_target(shard, record, shard->memory->extras, &move->target);
 }
 
 quire_result qi_move_publish(quire_memory *memory, const qi_move *move, quire_allocation *target)
 {
     const uint32_t slot = move->target;
-    qi_slot *record = qi_memory_slot(memory, slot);
     quire_result result = QUIRE_SUCCESS;
-    record->extras |= memory->extras;
-    if (qi_memory_slot(memory, move->source)->extras & QI_EXTRA_MAPPED)
+    if (move->is_mapped)
         result = qi_page_map_keep(memory, slot);
     if (!result && memory->addresses && !qi_addresses_add(memory, slot, true))
         result = qi_addresses_refuse();

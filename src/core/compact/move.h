@@ -23,6 +23,7 @@ typedef struct qi_move {
     uint32_t source, target; /* slots */
     quire_allocation handle; /* of the source of an offer, which may have been freed since */
     bool is_entered;         /* the handle of the source is found at the new address, once shown */
+    bool is_mapped;          /* the source of an offer has a lasting map */
 } qi_move;
 
 /* Requires the shard's lock. Whether an allocation can move now; by the caller, or by quire. Own
@@ -67,7 +68,7 @@ QUIRE_MUST_USE quire_result qi_move_offer(qi_shard *shard, uint32_t slot, const 
                                           qi_move *move);
 
 /*
- * Requires no lock. Makes the target of an offer an allocation, mapped for good if the source is.
+ * Requires no lock. Makes the target of an offer an allocation, mapped for good if the source was.
  * Fails with what a map fails with, and with OUT_OF_HOST_MEMORY; the target is released then.
  */
 QUIRE_MUST_USE quire_result qi_move_publish(quire_memory *memory, const qi_move *move,

@@ -68,21 +68,32 @@ void qi_page_map_remove(quire_memory *memory, qi_page *page)
 
 /* ---- maps that last ----------------------------------------------------------------------- */
 
+/* Under the lock, because a walk of the page reads the byte, also that of a PRIVATE slot. */
+static void set_mapped(quire_memory *memory, uint32_t slot, bool is_mapped)
+{
+    qi_slot *record = qi_memory_slot(memory, slot);
+    qi_lock *lock = &qi_shard_of_slot(memory, slot)->lock;
+    qi_lock_acquire(lock);
+    record->extras &= (uint8_t)~QI_EXTRA_MAPPED;
+    record->extras |= is_mapped ? QI_EXTRA_MAPPED : 0;
+    qi_lock_release(lock);
+}
+
 quire_result qi_page_map_keep(quire_memory *memory, uint32_t slot)
 {
     char *host;
     quire_result result = qi_page_map_begin(memory, qi_memory_page(memory, slot), &host);
     if (!result)
-        qi_memory_slot(memory, slot)->extras |= QI_EXTRA_MAPPED;
+        set_mapped(memory, slot, true);
     return result;
 }
 
 void qi_page_map_drop(quire_memory *memory, uint32_t slot)
 {
-    qi_slot *record = qi_memory_slot(memory, slot);
+    const qi_slot *record = qi_memory_slot(memory, slot);
     if (!(record->extras & QI_EXTRA_MAPPED))
         return;
-    record->extras &= (uint8_t)~QI_EXTRA_MAPPED;
+    set_mapped(memory, slot, false);
     qi_page_map_end(memory, record->tally->page);
 }
 

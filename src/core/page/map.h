@@ -69,7 +69,8 @@ static inline void qi_page_map_end_slot(quire_memory *memory, uint32_t slot)
 
 /*
  * Make the map of a slot last until the release of the slot, and end it early; the slot is PRIVATE.
- * Its record then has QI_EXTRA_MAPPED, or not any more. The second does nothing without it.
+ * Its record then has QI_EXTRA_MAPPED, or not any more. The second does nothing without it. Both
+ * take the shard lock.
  */
 QUIRE_MUST_USE quire_result qi_page_map_keep(quire_memory *memory, uint32_t slot);
 void qi_page_map_drop(quire_memory *memory, uint32_t slot);

@@ -123,7 +123,8 @@ typedef struct qi_slot {
 #endif
 } qi_slot;
 
-/* What the record of a slot says about its release, in `extras`. Those from ADDRESS on are rare:
+/* What the record of a slot says about its release, in `extras`. A slot that is taken changes them
+   under the shard lock. Those from ADDRESS on are rare:
    range.c tests for them by one comparison, and for the last two. */
 enum {
     QI_EXTRA_OBJECT = 1,    /* the slot has an object; a native one is destroyed */
