@@ -99,6 +99,7 @@ extern const contract_scenario contract_elastic[];
 extern const contract_scenario contract_lazy[];
 extern const contract_scenario contract_sleep[];
 extern const contract_scenario contract_compact[];
+extern const contract_scenario contract_compact_random[];
 extern const contract_scenario contract_life[];
 extern const contract_scenario contract_threads[];
 

@@ -10,9 +10,10 @@
 #include "tests/support/items.h"
 
 static const contract_scenario *const chapters[] = {
-    contract_description, contract_pages,   contract_placement, contract_contents, contract_copies,
-    contract_streams,     contract_buffers, contract_images,    contract_limits,   contract_elastic,
-    contract_lazy,        contract_sleep,   contract_compact,   contract_life,     contract_threads,
+    contract_description, contract_pages,          contract_placement, contract_contents,
+    contract_copies,      contract_streams,        contract_buffers,   contract_images,
+    contract_limits,      contract_elastic,        contract_lazy,      contract_sleep,
+    contract_compact,     contract_compact_random, contract_life,      contract_threads,
 };
 
 /* ---- worlds ------------------------------------------------------------------------------- */
