@@ -43,7 +43,7 @@ typedef struct quire_compact_limits {
     uint64_t unused[4]; /* must be zero */
 } quire_compact_limits;
 
-/* What a compaction has done since it began. */
+/* What a compaction has done since it began, or would do. */
 typedef struct quire_compact_stats {
     uint64_t moves;       /* allocations that have moved */
     uint64_t bytes_moved; /* of their contents */
@@ -52,6 +52,16 @@ typedef struct quire_compact_stats {
     bool is_complete;     /* no further page can be freed now */
     uint64_t unused[4];
 } quire_compact_stats;
+
+/*
+ * Writes what a compaction that begins now would do at most: moves, bytes_moved, pages_freed,
+ * bytes_freed; is_complete if it would free no page. The bytes of pages decide, and whether their
+ * allocations are movable, not whether they are in use, nor whether free ranges have the right
+ * size. Takes time in proportion to the pages and to the allocations of those that could be freed.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED (as quire_compact_begin).
+ */
+QUIRE_API QUIRE_MUST_USE quire_result quire_compact_estimate(const quire_memory *memory,
+                                                             quire_compact_stats *stats);
 
 /*
  * Begins a compaction of a memory. The caller ends it with quire_compact_end, before it destroys

@@ -7,6 +7,15 @@
 #include "src/core/compact/compact.h"
 #include "src/core/deferred/stream.h"
 
+quire_result quire_compact_estimate(const quire_memory *memory, quire_compact_stats *stats)
+{
+    if (stats)
+        *stats = (quire_compact_stats){.moves = 0};
+    if (!memory || !stats)
+        return qi_fail_null("quire_compact_estimate", !memory ? "memory" : "stats");
+    return qi_compact_estimate(qi_memory_queried(memory), stats);
+}
+
 quire_result quire_compact_begin(quire_memory *memory, quire_compaction **compaction)
 {
     if (compaction)

@@ -163,6 +163,14 @@ static void write_remedies(qi_writer *w, const qi_report_facts *facts)
                         "  if the live ranges moved together: largest free range would be %s, in "
                         "page %" PRIu32 "\n",
                         qi_bytes(facts->together).text, facts->together_page);
+    const qi_compactable *compactable = &facts->compactable;
+    if (compactable->pages)
+        qi_write_format(w,
+                        "  a compaction would free up to %" PRIu64 " page%s (%s) by %" PRIu64
+                        " move%s (%s)\n",
+                        compactable->pages, qi_plural(compactable->pages),
+                        qi_bytes(compactable->page_bytes).text, compactable->moves,
+                        qi_plural(compactable->moves), qi_bytes(compactable->move_bytes).text);
     if (facts->unneeded && facts->can_be_elastic && !facts->memory->is_elastic)
         qi_write_format(w, "  an elastic memory would reserve %s, %s less\n",
                         qi_bytes(facts->reserved - facts->unneeded).text,

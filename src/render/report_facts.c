@@ -149,6 +149,8 @@ static void describe(qi_report_facts *facts)
     facts->can_be_elastic =
         limits->elastic_kinds >> memory->kind & 1 &&
         !(limits->elastic_rules & (QUIRE_ELASTIC_KEEPS_MEMORY | QUIRE_ELASTIC_NEEDS_IDLE));
+    facts->can_compact = !qi_compact_obstacle(memory);
+    facts->compactable = qi_compactable_get(qi_memory_queried(memory), UINT64_MAX);
     qi_ignore(quire_memory_get_stats(memory, &facts->stats));
     qi_oom_last(qi_memory_queried(memory), &facts->last_oom);
 }

@@ -2,7 +2,7 @@
 /*
  * report_facts.h - what the reports of a memory say, collected before a sink is called: the last
  * refused request, the pages with the largest free ranges and what lies beside these, the bytes by
- * name, and what moving ranges or an elastic memory would save.
+ * name, and what moving ranges, a compaction or an elastic memory would save.
  *
  * Facts belong to one thread, without a lock. Their size does not depend on the memory, except for
  * the table of names. Each page is a consistent snapshot; statistics, budget and pages are read one
@@ -11,7 +11,7 @@
 #ifndef QUIRE_SRC_RENDER_REPORT_FACTS_H
 #define QUIRE_SRC_RENDER_REPORT_FACTS_H
 
-#include "src/core/state/memory.h"
+#include "src/core/stats/compactable.h"
 #include "src/render/owners.h"
 
 enum { QI_REPORT_PAGES = 10, QI_REPORT_NAMES = 20 };
@@ -60,6 +60,8 @@ typedef struct qi_report_facts {
     uint64_t unneeded;
     uint64_t chunk;
     bool can_be_elastic; /* pages of this kind */
+    bool can_compact;
+    qi_compactable compactable;
 } qi_report_facts;
 
 /* Collects the facts. Fails with OUT_OF_HOST_MEMORY. The caller calls qi_report_forget in any

@@ -94,6 +94,8 @@ static void write_refusal(qi_json *json, qi_oom_record *last)
     qi_json_number(json, "largest_free", last->largest_free);
     qi_json_number(json, "free_bytes", last->free_bytes);
     qi_json_number(json, "page_count", last->page_count);
+    qi_json_number(json, "compactable_pages", last->compactable_pages);
+    qi_json_number(json, "compactable_bytes", last->compactable_bytes);
     qi_json_end_object(json);
 }
 
@@ -163,6 +165,20 @@ static void write_owners(qi_json *json, qi_owners *owners)
     qi_json_end_object(json);
 }
 
+static void write_compactable(qi_json *json, const qi_report_facts *facts)
+{
+    if (!facts->can_compact) {
+        qi_json_null(json, "compaction");
+        return;
+    }
+    qi_json_object(json, "compaction");
+    qi_json_number(json, "pages", facts->compactable.pages);
+    qi_json_number(json, "page_bytes", facts->compactable.page_bytes);
+    qi_json_number(json, "moves", facts->compactable.moves);
+    qi_json_number(json, "move_bytes", facts->compactable.move_bytes);
+    qi_json_end_object(json);
+}
+
 /* What would free more. */
 static void write_remedies(qi_json *json, const qi_report_facts *facts)
 {
@@ -174,6 +190,7 @@ static void write_remedies(qi_json *json, const qi_report_facts *facts)
     } else {
         qi_json_null(json, "moved_together");
     }
+    write_compactable(json, facts);
     qi_json_object(json, "elastic");
     qi_json_bool(json, "supported", facts->can_be_elastic);
     qi_json_number(json, "chunk", facts->chunk);

@@ -715,6 +715,8 @@ static void compaction(void)
     quire_compact_move move = {live, live, SIZE, {0}};
     uint64_t count;
     quire_memory *before = b.memory;
+    REFUSE_OUT(INVALID, stats, quire_compact_estimate(NULL, &stats));
+    REFUSE(INVALID, quire_compact_estimate(visible, NULL));
     REFUSE_OUT(INVALID, c, quire_compact_begin(NULL, &c));
     REFUSE(INVALID, quire_compact_begin(visible, NULL));
     REFUSE(INVALID, quire_compact_step(NULL, NULL, NULL));
@@ -732,6 +734,7 @@ static void compaction(void)
                                                    .pages.page_size = 4096}));
     refusal_begin(&b);
     REFUSE_OUT(UNSUPPORTED, c, quire_compact_begin(b.memory, &c));
+    REFUSE_OUT(UNSUPPORTED, stats, quire_compact_estimate(b.memory, &stats));
     quire_memory_destroy_all(&b.memories[2]);
     b.memory = before;
     refusal_begin(&b);

@@ -50,6 +50,9 @@ static void test_compaction()
     if (!can_compact(memory))
         return;
     std::vector<quire::allocation> made = put_parts(memory, true);
+    const quire_compact_stats most = quire::compaction::estimate(memory).value();
+    CHECK(most.moves == 3 && most.bytes_moved == 3 * part_size && !most.is_complete);
+    CHECK(most.pages_freed == 1 && most.bytes_freed == page_size);
     const quire::compaction compaction = quire::compaction::begin(memory).value();
     CHECK(made[6].place()->page == 1);
     CHECK(compaction.step(quire::compact_limits().with_moves(1))->moves == 1);

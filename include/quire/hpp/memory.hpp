@@ -283,6 +283,14 @@ class compaction : public detail::owner<detail::compaction_traits>
   public:
     compaction() noexcept = default;
 
+    /* What a compaction that begins now would do at most. quire_compact_estimate */
+    static result<quire_compact_stats> estimate(const memory &compacted)
+    {
+        quire_compact_stats most;
+        const quire_result code = quire_compact_estimate(compacted.handle(), &most);
+        return detail::access::checked(compacted, code, std::move(most));
+    }
+
     /* Moves nothing. May throw std::bad_alloc. quire_compact_begin */
     static result<compaction> begin(const memory &compacted)
     {

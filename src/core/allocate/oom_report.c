@@ -12,10 +12,14 @@
 #include "src/core/device/device.h"
 #include "src/core/page/sizes.h"
 #include "src/core/state/event.h"
+#include "src/core/stats/compactable.h"
 #include "src/core/stats/stats.h"
 
 /* Bytes of the name that are shown: a long name leaves room for the rest of the report. */
 enum { MAX_SHOWN = 128 };
+
+/* Allocations that a refusal looks at for what compaction would free. */
+enum { MAX_LOOKED_AT = 4096 };
 
 void qi_oom_count(quire_memory *memory)
 {
@@ -32,12 +36,13 @@ void qi_oom_count(quire_memory *memory)
 typedef struct facts {
     qi_oom_request request;
     qi_stats_room room;
+    qi_compactable compactable;
     quire_memory_flags flags;
     uint32_t kind;
     bool can_exist;                    /* a page for the request */
     uint32_t memory_name, reason_text; /* where they begin in `texts` */
     qi_error_reason reason;
-    char texts[QI_ERROR_TEXT - 288];
+    char texts[QI_ERROR_TEXT - 320];
 } facts;
 
 _Static_assert(sizeof(facts) <= QI_ERROR_TEXT, "the facts replace the sentence");
@@ -84,20 +89,31 @@ static void list_steps(uint32_t tried, char *text, size_t size)
     }
 }
 
+/* ", of which compaction would free up to 2 (16 MiB)", or nothing. */
+static void describe_compaction(const qi_compactable *compactable, char *text, size_t size)
+{
+    text[0] = '\0';
+    if (compactable->pages)
+        snprintf(text, size, ", of which compaction would free up to %llu (%s)",
+                 (unsigned long long)compactable->pages, qi_bytes(compactable->page_bytes).text);
+}
+
 /* The reason gets at most half of the text, so that there is room for the state of the memory. */
 static void write_report(const void *known, char *text, size_t size)
 {
     const facts *f = known;
-    char why[QI_ERROR_TEXT / 2], what[MAX_SHOWN + 96], tried[192];
+    char why[QI_ERROR_TEXT / 2], what[MAX_SHOWN + 96], compaction[80], tried[192];
     qi_error_reason_text(&f->reason, f->texts + f->reason_text, why, sizeof why);
     describe(&f->request, f->texts, what, sizeof what);
+    describe_compaction(&f->compactable, compaction, sizeof compaction);
     list_steps(f->request.tried, tried, sizeof tried);
     snprintf(text, size,
              "cannot allocate %s: %s; memory '%s' (kind %u, %s)%s: largest free range %s of %s "
-             "free in %llu page%s%s",
+             "free in %llu page%s%s%s",
              what, why, f->texts + f->memory_name, f->kind, qi_flags(f->flags).text, cause_of(f),
              qi_bytes(f->room.largest_free).text, qi_bytes(f->room.free_bytes).text,
-             (unsigned long long)f->room.page_count, qi_plural(f->room.page_count), tried);
+             (unsigned long long)f->room.page_count, qi_plural(f->room.page_count), compaction,
+             tried);
 }
 
 /* Refusals of this thread so far, in all memories. */
@@ -131,6 +147,8 @@ static void remember(quire_memory *memory, const facts *f, quire_result result)
         record->largest_free = f->room.largest_free;
         record->free_bytes = f->room.free_bytes;
         record->page_count = f->room.page_count;
+        record->compactable_pages = f->compactable.pages;
+        record->compactable_bytes = f->compactable.page_bytes;
         record->thread = qi_thread_self();
         record->thread_number = thread_refusals;
         qi_error_save(&record->report);
@@ -155,6 +173,7 @@ quire_result qi_oom_report(quire_memory *memory, const qi_oom_request *request, 
     facts f;
     qi_oom_count(memory);
     f.room = qi_stats_get_room(memory);
+    f.compactable = qi_compactable_get(memory, MAX_LOOKED_AT);
     f.request = *request;
     f.flags = memory->flags;
     f.kind = memory->kind;

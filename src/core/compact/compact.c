@@ -12,6 +12,7 @@
 #include "src/core/copy/copy_path.h"
 #include "src/core/device/device.h"
 #include "src/core/device/disabled.h"
+#include "src/core/stats/compactable.h"
 
 /* ---- begin and end ------------------------------------------------------------------------ */
 
@@ -19,17 +20,6 @@ static quire_result refuse(const quire_memory *memory, const char *why)
 {
     return qi_fail_text(QUIRE_ERROR_UNSUPPORTED, "memory '%s' cannot be compacted: %s",
                         memory->name, why);
-}
-
-static quire_result check(const quire_memory *memory)
-{
-    if (QI_IS_CHECKED)
-        return refuse(memory, "checked builds move nothing");
-    if (memory->is_elastic)
-        return refuse(memory, "free chunks of an elastic memory serve any request");
-    if (memory->fit != QUIRE_FIT_SEGREGATED || memory->space.fit.slabs)
-        return refuse(memory, "its fit is not the segregated one, or has slabs");
-    return QUIRE_SUCCESS;
 }
 
 quire_result qi_compact_claim(quire_compaction *c, const void *mover)
@@ -53,14 +43,14 @@ quire_result qi_compact_claim(quire_compaction *c, const void *mover)
 quire_result qi_compact_begin(quire_memory *memory, quire_compaction **compaction)
 {
     *compaction = NULL;
-    quire_result result = check(memory);
-    if (result)
-        return result;
+    const char *obstacle = qi_compact_obstacle(memory);
+    if (obstacle)
+        return refuse(memory, obstacle);
     quire_compaction *c = qi_host_allocate(&memory->host, 1, sizeof *c);
     if (!c)
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a compaction");
     *c = (quire_compaction){.memory = memory};
-    result = qi_compact_claim(c, NULL);
+    quire_result result = qi_compact_claim(c, NULL);
     if (result) {
         qi_host_release(&memory->host, c, 1, sizeof *c);
         return result;
@@ -81,6 +71,20 @@ void qi_compact_end(quire_compaction *c)
         memory->compaction = NULL;
     qi_lock_release(&memory->pages.lock);
     qi_host_release(&memory->host, c, 1, sizeof *c);
+}
+
+quire_result qi_compact_estimate(quire_memory *memory, quire_compact_stats *stats)
+{
+    const char *obstacle = qi_compact_obstacle(memory);
+    if (obstacle)
+        return refuse(memory, obstacle);
+    const qi_compactable most = qi_compactable_get(memory, UINT64_MAX);
+    *stats = (quire_compact_stats){.moves = most.moves,
+                                   .bytes_moved = most.move_bytes,
+                                   .pages_freed = most.pages,
+                                   .bytes_freed = most.page_bytes,
+                                   .is_complete = !most.pages};
+    return QUIRE_SUCCESS;
 }
 
 quire_compact_stats qi_compact_stats(const quire_compaction *c)

@@ -31,6 +31,9 @@
 QUIRE_MUST_USE quire_result qi_compact_begin(quire_memory *memory, quire_compaction **compaction);
 void qi_compact_end(quire_compaction *c);
 
+/* As quire_compact_estimate, for checked pointers. Requires no lock. */
+QUIRE_MUST_USE quire_result qi_compact_estimate(quire_memory *memory, quire_compact_stats *stats);
+
 quire_compact_stats qi_compact_stats(const quire_compaction *c);
 
 /* As quire_compact_step. Requires no lock. */

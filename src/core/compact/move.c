@@ -23,8 +23,8 @@ bool qi_move_is_possible(const quire_memory *memory, uint32_t slot, bool by_call
     const uint64_t word = qi_atomic_load_acquire_u64(qi_slot_state(&memory->slots, slot));
     const bool is_mapped = qi_word_maps(word) || record->extras & QI_EXTRA_MAPPED;
     return qi_word_phase(word) == QI_PHASE_LIVE && !qi_word_uses(word) &&
-           record->extras & QI_EXTRA_MOVABLE && !record->object && record->range.id &&
-           qi_uses_are_over(record, own) && (!is_mapped || (by_caller && !memory->maps_on_demand));
+           qi_slot_is_movable(record) && qi_uses_are_over(record, own) &&
+           (!is_mapped || (by_caller && !memory->maps_on_demand));
 }
 
 /* Places outside a source. */

@@ -9,13 +9,11 @@
 #include "src/core/deferred/deferred_free.h"
 #include "src/core/page/life.h"
 #include "src/core/page/range.h"
+#include "src/core/stats/compactable.h"
 #include "src/space/fit.h"
 #include "src/space/space.h"
 
-enum {
-    MAX_LOOKED_AT = 1024, /* allocations of a page that one hold of the lock looks at */
-    WORTH = 128           /* a page is a source if at least this part of it is free: 1 / WORTH */
-};
+enum { MAX_LOOKED_AT = 1024 }; /* allocations of a page that one hold of the lock looks at */
 
 /* ---- limits ------------------------------------------------------------------------------- */
 
@@ -35,19 +33,6 @@ qi_allowance qi_allowance_from(const quire_compact_limits *limits)
 
 /* ---- pages -------------------------------------------------------------------------------- */
 
-static uint64_t free_in(const qi_page *page)
-{
-    return page->native.bytes - page->tally->live_bytes;
-}
-
-/* Also requires the lock of the pages: another shard may have the page. Whether it has allocations
-   of this shard that ranges elsewhere could hold. */
-static bool is_in_use(const qi_page *page, const qi_shard *shard)
-{
-    return page->phase == QI_PAGE_LIVE && page->shard == shard && !page->dedicated &&
-           page->tally->allocation_count && !shard->space->regions[page->region].is_closed;
-}
-
 /* The pages in use that a round does not empty. */
 typedef struct survey {
     qi_page *emptiest; /* of those that the round has not looked at, by live bytes; or NULL */
@@ -62,13 +47,13 @@ static survey survey_pages(const quire_compaction *c)
     survey s = {.emptiest = NULL};
     for (uint32_t i = 0; i < pages->top; i++) {
         qi_page *page = qi_page_at(pages, i);
-        if (!is_in_use(page, qi_compact_shard(c)) || page->emptied == c->round)
+        if (!qi_page_is_shared(page, qi_compact_shard(c)) || page->emptied == c->round)
             continue;
-        s.free += free_in(page);
+        s.free += qi_page_free_bytes(page);
         s.live += page->tally->live_bytes;
         s.count++;
         qi_page **best = page->kept == c->first_round ? &s.kept : &s.emptiest;
-        if (page->compacted != c->round && free_in(page) >= page->native.bytes / WORTH &&
+        if (page->compacted != c->round && qi_page_is_worth_emptying(page) &&
             (!*best || page->tally->live_bytes < (*best)->tally->live_bytes))
             *best = page;
     }
@@ -78,7 +63,7 @@ static survey survey_pages(const quire_compaction *c)
 /* Whether the other pages have as many bytes as a page needs. If not, fuller ones need more. */
 static bool has_bytes(const survey *s, const qi_page *page)
 {
-    return page && s->free - free_in(page) >= page->tally->live_bytes;
+    return page && s->free - qi_page_free_bytes(page) >= page->tally->live_bytes;
 }
 
 /* What a walk over a page looks for: its first allocations from an offset on. */
@@ -194,7 +179,7 @@ bool qi_source_is_left(const quire_compaction *c)
         return false;
     qi_lock_acquire(&pages->lock);
     const bool is_same =
-        c->source->compacted == c->round && is_in_use(c->source, qi_compact_shard(c));
+        c->source->compacted == c->round && qi_page_is_shared(c->source, qi_compact_shard(c));
     qi_lock_release(&pages->lock);
     return is_same;
 }

@@ -224,6 +224,12 @@ static inline bool qi_slot_is_lazy(const qi_slot *record)
     return (record->extras & QI_EXTRA_LAZY) != 0;
 }
 
+/* Requires the shard lock. Whether compaction may move the allocation. */
+static inline bool qi_slot_is_movable(const qi_slot *record)
+{
+    return record->extras & QI_EXTRA_MOVABLE && !record->object && record->range.id;
+}
+
 /* Requires a use of the slot, or the shard lock. The addresses of a lazy slot. */
 static inline qi_lazy *qi_slot_lazy(const qi_slot *record)
 {

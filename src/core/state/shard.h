@@ -35,6 +35,7 @@ typedef struct qi_oom_record {
     qi_limit limit;                /* that the request met */
     uint64_t limit_max;
     uint64_t largest_free, free_bytes, page_count; /* of the memory then */
+    uint64_t compactable_pages, compactable_bytes; /* what compaction would have freed at most */
     const void *thread;                            /* qi_thread_self of the caller */
     uint64_t thread_number;                        /* counts the refusals of this thread */
     qi_error report;                               /* its words are made when they are read */

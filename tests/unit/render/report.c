@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 
+#include "src/core/checked.h"
 #include "tests/support/fixture.h"
 #include "tests/support/gather.h"
 #include "tests/support/lazy.h"
@@ -249,6 +250,18 @@ CASE(what_moving_live_ranges_would_free, .page_size = PAGE)
     CHECK_HAS(report(f), "  if the live ranges moved together: largest free range would be 2 KiB, "
                          "in page 0\n");
     CHECK(!strstr(report(f), "elastic")); /* pages of this kind cannot be elastic */
+}
+
+CASE(what_a_compaction_would_free, .page_size = PAGE)
+{
+    quire_allocation made[12];
+    if (QI_IS_CHECKED)
+        unit_skip("checked builds move nothing");
+    for (int i = 0; i < 12; i++)
+        made[i] = ALLOCATE(f, .size = PAGE / 4, .movable = true);
+    CHECK(!strstr(report(f), "compaction"));
+    free_some(f, made, "afghi");
+    CHECK_HAS(report(f), "  a compaction would free up to 1 page (4 KiB) by 1 move (1 KiB)\n");
 }
 
 UNIT(report, a_lazy_allocation_counts_the_bytes_with_memory)

@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "src/core/checked.h"
 #include "tests/support/fixture.h"
 #include "tests/support/gather.h"
 
@@ -212,6 +213,36 @@ CASE(pages_and_what_lies_beside_their_largest_free_range, .pages.page_size = PAG
     CHECK(is_null(page, "after"));
     CHECK_EQ(number(json_object_get(root, "moved_together"), "largest_free"), 2560);
     CHECK_EQ(number(json_object_get(root, "moved_together"), "page"), 0);
+    json_decref(root);
+}
+
+CASE(what_a_compaction_would_free, .pages = {.page_size = PAGE, .max_pages = 2}, .movable = true)
+{
+    quire_allocation made[8];
+    if (QI_IS_CHECKED)
+        unit_skip("checked builds move nothing");
+    for (int i = 0; i < 8; i++)
+        made[i] = ALLOCATE(f, .size = PAGE / 4);
+    CHECK_OK(quire_free(f->memory, made[1]));
+    for (int i = 5; i < 8; i++)
+        CHECK_OK(quire_free(f->memory, made[i]));
+    ALLOCATE_FAILS(f, QUIRE_ERROR_TOO_MANY_PAGES, .size = PAGE);
+    json_t *root = report(f);
+    const json_t *compaction = json_object_get(root, "compaction"),
+                 *refusal = json_object_get(root, "refusal");
+    CHECK_EQ(number(compaction, "pages"), 1);
+    CHECK_EQ(number(compaction, "page_bytes"), PAGE);
+    CHECK_EQ(number(compaction, "moves"), 1);
+    CHECK_EQ(number(compaction, "move_bytes"), PAGE / 4);
+    CHECK_EQ(number(refusal, "compactable_pages"), 1);
+    CHECK_EQ(number(refusal, "compactable_bytes"), PAGE);
+    json_decref(root);
+}
+
+CASE(a_memory_that_cannot_be_compacted, .fit.algorithm = QUIRE_FIT_LINEAR)
+{
+    json_t *root = report(f);
+    CHECK(is_null(root, "compaction"));
     json_decref(root);
 }
 

@@ -175,15 +175,15 @@ class quire_view(Structure):
     _fields_: ClassVar[Fields] = [("allocation", quire_allocation), ("offset", c_uint64), ("size", c_uint64)]
 
 
-class quire_compact_limits(Structure):
-    _fields_: ClassVar[Fields] = [
-        ("moves", c_uint64), ("bytes", c_uint64), ("records", c_uint64), ("unused", c_uint64 * 4)]
-
-
 class quire_compact_stats(Structure):
     _fields_: ClassVar[Fields] = [
         ("moves", c_uint64), ("bytes_moved", c_uint64), ("pages_freed", c_uint64), ("bytes_freed", c_uint64),
         ("is_complete", c_bool), ("unused", c_uint64 * 4)]
+
+
+class quire_compact_limits(Structure):
+    _fields_: ClassVar[Fields] = [
+        ("moves", c_uint64), ("bytes", c_uint64), ("records", c_uint64), ("unused", c_uint64 * 4)]
 
 
 class quire_copy_end(Structure):
@@ -485,6 +485,7 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "quire_unback_range": (c_int, [c_void_p, POINTER(quire_view), c_uint64, POINTER(quire_point)]),
     "quire_memory_sleep": (c_int, [c_void_p, c_char_p, c_int, POINTER(quire_point), POINTER(c_uint64)]),
     "quire_memory_wake": (c_int, [c_void_p, c_char_p, POINTER(c_uint64)]),
+    "quire_compact_estimate": (c_int, [c_void_p, POINTER(quire_compact_stats)]),
     "quire_compact_begin": (c_int, [c_void_p, POINTER(c_void_p)]),
     "quire_compact_step": (c_int, [c_void_p, POINTER(quire_compact_limits), POINTER(quire_compact_stats)]),
     "quire_compact_end": (None, [POINTER(c_void_p)]),

@@ -61,7 +61,7 @@ class Statistics:
 
 @dataclasses.dataclass(frozen=True)
 class CompactionStatistics:
-    """What a compaction has done since it began. Sizes are bytes."""
+    """What a compaction has done since it began, or would do at most. Sizes are bytes."""
 
     moves: int  #: allocations that have moved
     bytes_moved: int  #: of their contents

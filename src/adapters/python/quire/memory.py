@@ -359,6 +359,16 @@ class Memory(_owner.Unique):
         """
         return Compaction(self)
 
+    def estimate_compaction(self) -> CompactionStatistics:
+        """Return what a compaction that begins now would do at most.
+
+        The bytes of the pages decide, and whether their allocations are movable. The errors are those of
+        :meth:`compaction` without BusyError.
+        """
+        most = tables.quire_compact_stats()
+        self._owner.call(lib.quire_compact_estimate, ctypes.byref(most))
+        return read(CompactionStatistics, most)
+
     def compact(self) -> CompactionStatistics:
         """Move movable allocations until no further page can be freed. Return what was done.
 

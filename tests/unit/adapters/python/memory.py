@@ -181,6 +181,7 @@ class Memories(unittest.TestCase):
     def test_compaction(self):
         memory, kept = self.half_empty(movable=True)
         addresses = [a.info.address for a in kept]
+        self.assertEqual(memory.estimate_compaction(), quire.CompactionStatistics(4, MIB // 2, 1, MIB, False))
         with memory.compaction() as compaction:
             self.assertRaises(quire.BusyError, memory.compaction)
             self.assertRaises(quire.BusyError, memory.destroy)
@@ -214,6 +215,7 @@ class Memories(unittest.TestCase):
             memory = device.create_memory(**options)
             self.assertRaises(quire.UnsupportedError, memory.compaction)
             self.assertRaises(quire.UnsupportedError, memory.compact)
+            self.assertRaises(quire.UnsupportedError, memory.estimate_compaction)
             memory.destroy()
         memory = device.create_memory()
         with memory.compaction() as compaction:
