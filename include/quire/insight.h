@@ -145,6 +145,9 @@ typedef uint32_t quire_event_kinds;
 #define QUIRE_EVENT_OVER_BUDGET UINT32_C(0x80)
 #define QUIRE_EVENT_ASLEEP UINT32_C(0x100) /* quire_memory_sleep has put an allocation to sleep */
 #define QUIRE_EVENT_AWAKE UINT32_C(0x200)  /* quire_memory_wake has woken one */
+/* a compaction has moved an allocation: page and offset are the new ones, and the allocation can be
+   used; comes before the step returns, or quire_compact_accept */
+#define QUIRE_EVENT_MOVED UINT32_C(0x400)
 
 typedef struct quire_event {
     quire_event_kinds kind;      /* one of the above */
@@ -153,8 +156,8 @@ typedef struct quire_event {
                                     QUIRE_EVENT_SHARDS: the number of shards now */
     uint64_t offset;             /* of an allocation: in its page */
     uint64_t requested;          /* of an allocation: bytes requested */
-    quire_allocation allocation; /* must not be used: it is not live yet, or no longer, or a call
-                                    puts it to sleep or wakes it */
+    quire_allocation allocation; /* must not be used, unless it has moved: it is not live yet, or no
+                                    longer, or a call puts it to sleep or wakes it */
     quire_result reason;         /* of a refusal */
     const char *name;            /* of an allocation, valid during the call; NULL: it has none */
     uint64_t alignment;          /* bytes, of QUIRE_EVENT_ALLOCATED, as requested; at least 1 */

@@ -79,10 +79,10 @@ quire_result quire_memory_check(const quire_memory *memory)
 /* Checks a hook and resolves its kinds; NULL, and a hook without a function: none. */
 static quire_result resolve_hook(const quire_hook *hook, quire_hook *set)
 {
-    const quire_event_kinds all = QUIRE_EVENT_ALLOCATED | QUIRE_EVENT_FREED | QUIRE_EVENT_REFUSED |
-                                  QUIRE_EVENT_PAGE_MADE | QUIRE_EVENT_PAGE_GONE |
-                                  QUIRE_EVENT_PAGE_RESIZED | QUIRE_EVENT_SHARDS |
-                                  QUIRE_EVENT_OVER_BUDGET | QUIRE_EVENT_ASLEEP | QUIRE_EVENT_AWAKE;
+    const quire_event_kinds all =
+        QUIRE_EVENT_ALLOCATED | QUIRE_EVENT_FREED | QUIRE_EVENT_REFUSED | QUIRE_EVENT_PAGE_MADE |
+        QUIRE_EVENT_PAGE_GONE | QUIRE_EVENT_PAGE_RESIZED | QUIRE_EVENT_SHARDS |
+        QUIRE_EVENT_OVER_BUDGET | QUIRE_EVENT_ASLEEP | QUIRE_EVENT_AWAKE | QUIRE_EVENT_MOVED;
     if (hook && hook->kinds & ~all)
         return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
                             "quire_hook.kinds has the unknown bits %x", hook->kinds & ~all);

@@ -303,9 +303,9 @@ static void figures(void)
     REFUSE(INVALID, quire_device_get_stats(b.device, NULL));
     REFUSE(INVALID, quire_memory_check(NULL));
     REFUSE(INVALID, quire_memory_set_hook(NULL, NULL));
-    REFUSE(INVALID, quire_memory_set_hook(visible, &(quire_hook){.kinds = 0x400}));
+    REFUSE(INVALID, quire_memory_set_hook(visible, &(quire_hook){.kinds = 0x800}));
     REFUSE(INVALID, quire_device_set_hook(NULL, NULL));
-    REFUSE(INVALID, quire_device_set_hook(b.device, &(quire_hook){.kinds = 0x400}));
+    REFUSE(INVALID, quire_device_set_hook(b.device, &(quire_hook){.kinds = 0x800}));
     for (int i = 0; i < 4; i++) {
         quire_hook hook = {.event = NULL};
         hook.unused[i] = 1;

@@ -12,6 +12,7 @@
 #include "src/core/copy/copy_path.h"
 #include "src/core/device/device.h"
 #include "src/core/device/disabled.h"
+#include "src/core/state/event.h"
 #include "src/core/stats/compactable.h"
 
 /* ---- begin and end ------------------------------------------------------------------------ */
@@ -114,6 +115,8 @@ static quire_result run_lot(quire_compaction *c, qi_lot *l)
         qi_move_end(memory, &l->moves[i]);
     for (uint32_t i = 0; i < l->count; i++)
         qi_move_release(memory, &l->moves[i]);
+    for (uint32_t i = 0; i < copied; i++)
+        qi_event_moved(memory, l->moves[i].handle);
     return result;
 }
 

@@ -92,7 +92,7 @@ quire_result qi_move_begin(qi_shard *shard, uint32_t slot, const quire_stream *o
     if (!qi_move_is_possible(memory, slot, false, own) ||
         !qi_slot_begin_move(&memory->slots, slot, NULL))
         return QUIRE_ERROR_NO_SPACE;
-    *move = (qi_move){.source = slot};
+    *move = (qi_move){.source = slot, .handle = qi_slot_public_handle(&memory->slots, slot)};
     quire_result result = take_target(shard, qi_memory_slot(memory, slot), 0, &move->target);
     if (result)
         qi_slot_end_move(&memory->slots, slot, 0);

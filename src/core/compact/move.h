@@ -21,7 +21,7 @@
 
 typedef struct qi_move {
     uint32_t source, target; /* slots */
-    quire_allocation handle; /* of the source of an offer, which may have been freed since */
+    quire_allocation handle; /* of the source, which may be freed once the move has ended */
     bool is_entered;         /* the handle of the source is found at the new address, once shown */
     bool is_mapped;          /* the source of an offer has a lasting map */
 } qi_move;

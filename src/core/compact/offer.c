@@ -10,6 +10,7 @@
 #include "src/core/device/disabled.h"
 #include "src/core/page/range.h"
 #include "src/core/slot/slot.h"
+#include "src/core/state/event.h"
 
 /* ---- the list ----------------------------------------------------------------------------- */
 
@@ -155,10 +156,12 @@ static quire_result accept(quire_compaction *c, quire_compact_move *offered,
     }
     if (result)
         return result;
+    const quire_allocation source = offered->source;
     c->stats.moves++;
     c->stats.bytes_moved += offered->size;
     leave_list(c, offered);
     leave_place(c, target, after);
+    qi_event_moved(memory, source);
     return QUIRE_SUCCESS;
 }
 

@@ -46,7 +46,7 @@ CASE(the_life_of_an_allocation_and_its_page, 0)
     CHECK_OK(quire_free(r->b.memory, second));
     event_log_expect(&r->log, 3, QUIRE_EVENT_FREED, 512);
     CHECK_EQ(events[3].allocation.id, second.id);
-    CHECK_FAILS(quire_memory_set_hook(r->b.memory, &(quire_hook){.kinds = 0x400}),
+    CHECK_FAILS(quire_memory_set_hook(r->b.memory, &(quire_hook){.kinds = 0x800}),
                 QUIRE_ERROR_INVALID_ARGUMENT); /* the previous hook stays */
     CHECK_OK(quire_free(r->b.memory, first));
     CHECK_OK(quire_memory_trim(r->b.memory, 0, NULL));
