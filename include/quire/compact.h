@@ -5,12 +5,13 @@
  * For memories of pages. Elastic memories (quire_memory_options.elastic) need none: free chunks of
  * their page serve any request.
  *
- * Allocations move that were requested as quire_allocation_options.movable. The handle stays valid;
- * page, offset, address and pointer change. quire moves raw ranges, with their contents, while they
- * are neither mapped, held nor in use by another call; calls that use an allocation wait until its
- * move has ended. No work of a device may use a movable allocation during a step, except work that
- * was recorded with quire_record_use, until which the allocation stays, and earlier work of the
- * stream of quire_compact_step_on_stream.
+ * Allocations and buffers move that were requested as movable (quire_allocation_options,
+ * quire_buffer_options). The handle stays valid; page, offset, address and pointer change. quire
+ * moves them with their contents while they are neither mapped, held nor in use by another call;
+ * calls that use an allocation wait until its move has ended. A buffer gets a new native object,
+ * and the old one is destroyed. No work of a device may use a movable allocation during a step,
+ * except work that was recorded with quire_record_use, until which the allocation stays, and
+ * earlier work of the stream of quire_compact_step_on_stream.
  *
  *     quire_compaction *c;
  *     quire_compact_stats done;
@@ -82,8 +83,9 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_compact_begin(quire_memory *memory,
  * thread at a time uses a compaction.
  * Errors: INVALID_ARGUMENT, UNSUPPORTED (the backend does not copy bytes of the kind),
  * OUT_OF_HOST_MEMORY, TOO_MANY_ALLOCATIONS, NOT_PERMITTED (the device is disabled), BUSY (in the
- * child of a fork: another compaction of the memory has begun there), and those of copies. After an
- * error every allocation is where its info says, with its contents, and the next step goes on.
+ * child of a fork: another compaction of the memory has begun there), and those of copies and of
+ * the backend's objects. After an error every allocation is where its info says, with its
+ * contents, and the next step goes on.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_compact_step(quire_compaction *compaction,
                                                          const quire_compact_limits *limits,
@@ -117,13 +119,13 @@ typedef struct quire_compact_move {
 } quire_compact_move;
 
 /*
- * Offers moves, for example of ranges that have Vulkan objects of the caller: up to `room` of them,
- * within the limits, written to `moves` with their number in *count. Allocations move that are not
- * in use; mapped ones too, unless pages are mapped on demand. A target of an allocation that was
- * made with `mapped` is mapped in the same way. The caller copies the contents, creates and binds
- * objects anew, and then accepts or declines each move. Further moves may be offered before. No
- * moves: none is possible until offered ones end, or *complete is true: no further page can be
- * freed now. `complete` may be NULL.
+ * Offers moves of raw ranges, for example of those that have Vulkan objects of the caller: up to
+ * `room` of them, within the limits, written to `moves` with their number in *count. Allocations
+ * move that are not in use; mapped ones too, unless pages are mapped on demand. A target of an
+ * allocation that was made with `mapped` is mapped in the same way. The caller copies the contents,
+ * creates and binds objects anew, and then accepts or declines each move. Further moves may be
+ * offered before. No moves: none is possible until offered ones end, or *complete is true: no
+ * further page can be freed now. `complete` may be NULL.
  * Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY, TOO_MANY_ALLOCATIONS, NOT_PERMITTED (the device is
  * disabled), BUSY (as quire_compact_step). After an error the moves in `moves` are offered all the
  * same.

@@ -124,7 +124,8 @@ typedef struct quire_memory_options {
      * better than a page beyond the budget.
      */
     bool within_budget;
-    /* All raw allocations are movable: see quire_allocation_options.movable. */
+    /* All raw allocations are movable, and all buffers of quire_buffer_options: see
+       quire_allocation_options.movable. */
     bool movable;
 
     /*

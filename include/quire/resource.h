@@ -38,7 +38,8 @@ typedef struct quire_buffer_options {
     uint64_t size;      /* bytes, above 0 */
     quire_usage usage;  /* 0: storage and both transfers */
     uint64_t alignment; /* minimum, a power of two; 0: only what the backend requires */
-    /* These eleven as in quire_allocation_options. */
+    /* These twelve as in quire_allocation_options. A buffer that has moved has another native
+       object. */
     const char *name;
     bool host_write;
     bool host_read;
@@ -47,6 +48,7 @@ typedef struct quire_buffer_options {
     bool mapped;
     bool existing_pages;
     bool within_budget;
+    bool movable;
     uint64_t user_data;
     quire_stream *stream;
     quire_allocation_info *info;

@@ -51,16 +51,31 @@ static void write(crowd *c, item *i)
     kit_write(c->memory, i->handle, i->size, i->key);
 }
 
+/* Returns false if the kind can hold no buffers. */
+static bool make_buffer(crowd *c, item *i)
+{
+    quire_buffer buffer;
+    const quire_buffer_options options = {
+        .size = i->size, .alignment = i->alignment, .movable = true};
+    quire_result result = quire_buffer_create(c->memory, &options, &buffer);
+    if (result == QUIRE_ERROR_UNSUPPORTED)
+        return false;
+    CHECK_OK(result);
+    i->handle = buffer.allocation;
+    return true;
+}
+
 static void add(crowd *c)
 {
     item *i = &c->items[c->count++];
     *i = (item){.size = happens(c, 3, 4) ? 1 + random_below(&c->random, c->largest)
                                          : random_size(&c->random, c->largest),
                 .alignment = UINT64_C(1) << random_below(&c->random, 10)};
-    i->handle = ALLOCATE(c->memory, .size = i->size, .alignment = i->alignment,
-                         .movable = happens(c, 63, 64), .dedicated = happens(c, 1, 64),
-                         .mapped = c->can_map && happens(c, 1, 64),
-                         .name = happens(c, 1, 4) ? "named" : NULL);
+    if (!happens(c, 1, 4) || !make_buffer(c, i))
+        i->handle = ALLOCATE(c->memory, .size = i->size, .alignment = i->alignment,
+                             .movable = happens(c, 63, 64), .dedicated = happens(c, 1, 64),
+                             .mapped = c->can_map && happens(c, 1, 64),
+                             .name = happens(c, 1, 4) ? "named" : NULL);
     write(c, i);
 }
 

@@ -201,11 +201,13 @@ static void allocate(world *w)
 static void make_buffer(world *w)
 {
     quire_buffer buffer;
-    const quire_buffer_options options = {.size = random_size(&rng, MAX_SIZE)};
+    const quire_buffer_options options = {.size = random_size(&rng, MAX_SIZE),
+                                          .alignment = UINT64_C(1) << random_below(&rng, 10),
+                                          .movable = random_below(&rng, 2)};
     if (!is_served(w, quire_buffer_create(w->memory, &options, &buffer)))
         return;
-    accept(w, &(quire_allocation_options){.size = options.size, .alignment = 1}, buffer.allocation,
-           false, true);
+    accept(w, &(quire_allocation_options){.size = options.size, .alignment = options.alignment},
+           buffer.allocation, options.movable || w->is_movable, true);
 }
 
 static void end(world *w, item *i)

@@ -70,6 +70,24 @@ static void test_compaction()
     CHECK(compaction.step(wrong).code() == QUIRE_ERROR_INVALID_ARGUMENT);
 }
 
+static void test_buffers()
+{
+    quire::device device = open_host();
+    quire::memory memory = quire::memory::create(device, compacted_pages()).value();
+    const auto part = quire::buffer_options(part_size).with_movable();
+    if (!can_compact(memory))
+        return;
+    std::vector<quire::buffer> made;
+    for (int i = 0; i < 9; i++)
+        made.push_back(quire::buffer::create(memory, part).value());
+    CHECK(made[8].write(0, "kept", 4) && made[8].place()->page == 1);
+    made.erase(made.begin());
+    CHECK(quire::compaction::begin(memory)->step()->moves == 1);
+    char kept[4];
+    CHECK(made[7].read(0, kept, 4) && std::memcmp(kept, "kept", 4) == 0);
+    CHECK(made[7].place()->page == 0);
+}
+
 static void test_what_moves()
 {
     quire::device device = open_host();
@@ -116,6 +134,7 @@ int main()
 {
     run_case("a step moves up to its limits", test_compaction);
     run_case("a compaction moves what is movable", test_what_moves);
+    run_case("buffers move", test_buffers);
     run_case("a compaction keeps its memory", test_lives_of_compactions);
     std::printf("1..%d\n", cases);
 }

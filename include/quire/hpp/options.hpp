@@ -87,7 +87,7 @@ struct memory_options : quire_memory_options {
         return *this;
     }
 
-    /* all raw allocations, as allocation_options::with_movable */
+    /* all raw allocations and buffers, as allocation_options::with_movable */
     memory_options &with_movable(bool on = true) noexcept
     {
         movable = on;
@@ -264,6 +264,13 @@ struct buffer_options : detail::range_options<buffer_options, quire_buffer_optio
     buffer_options &with_alignment(std::uint64_t bytes) noexcept
     {
         alignment = bytes;
+        return *this;
+    }
+
+    /* a compaction may move it to another page, with a new native object */
+    buffer_options &with_movable(bool on = true) noexcept
+    {
+        movable = on;
         return *this;
     }
 };

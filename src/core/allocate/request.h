@@ -84,6 +84,8 @@ static inline uint32_t qi_request_meta_parts(const qi_request *request)
 {
     if (request->lazy)
         return QI_META_LAZY;
+    if (request->range.object && request->range.extras & QI_EXTRA_MOVABLE)
+        return QI_META_ALIGNMENT;
     return request->range.object == QUIRE_OBJECT_IMAGE ? QI_META_IMAGE : 0;
 }
 

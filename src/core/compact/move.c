@@ -23,8 +23,8 @@ bool qi_move_is_possible(const quire_memory *memory, uint32_t slot, bool by_call
     const uint64_t word = qi_atomic_load_acquire_u64(qi_slot_state(&memory->slots, slot));
     const bool is_mapped = qi_word_maps(word) || record->extras & QI_EXTRA_MAPPED;
     return qi_word_phase(word) == QI_PHASE_LIVE && !qi_word_uses(word) &&
-           qi_slot_is_movable(record) && qi_uses_are_over(record, own) &&
-           (!is_mapped || (by_caller && !memory->maps_on_demand));
+           qi_slot_is_movable(record) && !(by_caller && record->object) &&
+           qi_uses_are_over(record, own) && (!is_mapped || (by_caller && !memory->maps_on_demand));
 }
 
 /* Places outside a source. */
@@ -47,7 +47,7 @@ static bool is_avoided(const void *user, uint32_t region)
 static quire_result take_place(qi_shard *shard, const qi_page *page, const qi_slot *record,
                                uint32_t slot, quire_placement *at)
 {
-    const uint64_t alignment = UINT64_C(1) << record->usage;
+    const uint64_t alignment = qi_slot_alignment(record);
     place_search search = {.shard = shard, .source = page, .least = page->preferred_live};
     const qi_avoided avoided = {.has = is_avoided, .user = &search};
     quire_result result =
@@ -68,22 +68,28 @@ quire_result qi_move_find_place(qi_shard *shard, const qi_page *page, const qi_s
     return result;
 }
 
-/* Takes a PRIVATE slot with a range as large as that of a record. */
+/* Takes a PRIVATE slot with a range as large as that of a record, and no native object yet. */
 static quire_result take_target(qi_shard *shard, const qi_slot *record, uint8_t extras,
                                 uint32_t *slot)
 {
     quire_memory *memory = shard->memory;
-    const qi_range_request request = {.requested = record->requested, .extras = extras};
+    const qi_range_request request = {
+        .requested = record->requested,
+        .object = record->object,
+        .extras = (uint8_t)(extras | (record->object ? QI_EXTRA_OBJECT : 0))};
     quire_placement at;
     quire_result result = qi_slot_take(&memory->slots, &shard->queue, &memory->host, slot);
     if (result)
         return result;
     result = take_place(shard, record->tally->page, record, *slot, &at);
-    if (result)
+    if (result) {
         qi_slot_give(&memory->slots, &shard->queue, *slot);
-    else
-        qi_range_fill_record(shard, &request, *slot, &at);
-    return result;
+        return result;
+    }
+    qi_range_fill_record(shard, &request, *slot, &at);
+    if (record->object)
+        qi_memory_slot(memory, *slot)->usage = record->usage;
+    return QUIRE_SUCCESS;
 }
 
 quire_result qi_move_begin(qi_shard *shard, uint32_t slot, const quire_stream *own, qi_move *move)
@@ -128,8 +134,39 @@ static quire_result copy_contents(quire_memory *memory, const qi_move *move)
     return result;
 }
 
+quire_result qi_move_make_object(quire_memory *memory, uint32_t target)
+{
+    qi_slot *record = qi_memory_slot(memory, target);
+    const quire_buffer_options options = {.size = record->requested, .usage = record->usage};
+    const quire_object_request request = {
+        .object = record->object, .buffer = &options, .exportable = memory->exportable};
+    quire_requirements needs;
+    uint64_t native = 0;
+    if (!record->object || !qi_device_offers(memory->device, QUIRE_BACKEND_OBJECTS))
+        return QUIRE_SUCCESS;
+    quire_result result =
+        qi_device_object_create(memory->device, &memory->calls, &request, &native, &needs);
+    if (result)
+        return result;
+    result = qi_native_bind(memory, target, record->object, native);
+    if (result) {
+        qi_device_object_destroy(memory->device, &memory->calls, record->object, native);
+        return result;
+    }
+    qi_lock *lock = &qi_shard_of_slot(memory, target)->lock;
+    qi_lock_acquire(lock);
+    record->native = native;
+    qi_lock_release(lock);
+    if (memory->addresses)
+        qi_addresses_learn(memory, target);
+    return QUIRE_SUCCESS;
+}
+
 quire_result qi_move_copy(quire_memory *memory, qi_move *move)
 {
+    quire_result result = qi_move_make_object(memory, move->target);
+    if (result)
+        return result;
     move->is_entered =
         memory->addresses && qi_addresses_enter_move(memory, move->source, move->target);
     if (memory->addresses && !move->is_entered)
@@ -152,6 +189,10 @@ static void exchange_places(qi_slot *one, qi_slot *other)
     other->range = former.range;
     other->tally = former.tally;
     other->left_padding = former.left_padding;
+    if (one->object) {
+        one->native = other->native;
+        other->native = former.native;
+    }
 }
 
 void qi_move_complete(qi_shard *shard, qi_move *move)
@@ -176,6 +217,7 @@ void qi_move_end(quire_memory *memory, const qi_move *move)
 
 void qi_move_release(quire_memory *memory, const qi_move *move)
 {
+    qi_native_destroy(memory, qi_memory_slot(memory, move->target));
     qi_release_unpublished(memory, move->target);
 }
 

@@ -46,8 +46,12 @@ QUIRE_MUST_USE quire_result qi_move_find_place(qi_shard *shard, const qi_page *p
 QUIRE_MUST_USE quire_result qi_move_begin(qi_shard *shard, uint32_t slot, const quire_stream *own,
                                           qi_move *move);
 
-/* Requires no lock. Copies the contents to the new place. Fails as a copy does, and with
-   OUT_OF_HOST_MEMORY. */
+/* Requires no lock. Makes the native object of the target, a PRIVATE slot, bound to its place. Does
+   nothing for a raw range. Fails with errors of the backend; then there is none. */
+QUIRE_MUST_USE quire_result qi_move_make_object(quire_memory *memory, uint32_t target);
+
+/* Requires no lock. Makes the object of the target and copies the contents to it. Fails as these
+   do, and with OUT_OF_HOST_MEMORY. */
 QUIRE_MUST_USE quire_result qi_move_copy(quire_memory *memory, qi_move *move);
 
 /* Requires the shard's lock. The source gets the new place, the target the old one. */

@@ -147,7 +147,9 @@ static quire_result accept(quire_compaction *c, quire_compact_move *offered,
         leave_list(c, offered);
     if (result)
         return result;
-    result = qi_move_exchange(qi_shard_of_slot(memory, target), offered->source, target, own);
+    result = qi_move_make_object(memory, target);
+    if (!result)
+        result = qi_move_exchange(qi_shard_of_slot(memory, target), offered->source, target, own);
     if (result == QUIRE_ERROR_STALE_HANDLE) {
         leave_list(c, offered);
         qi_ignore(qi_deferred_free(memory, target));

@@ -31,7 +31,7 @@ uint32_t qi_deferred_renew_raw(qi_shard *shard, const qi_wait *wait,
     qi_shard_count_allocation(shard, 1);
     record->requested = request->requested;
     record->user_data = request->user_data;
-    record->usage = qi_range_usage(request);
+    qi_range_note_alignment(record, request);
     qi_slot_renew(&memory->slots, slot);
     return slot;
 }

@@ -284,7 +284,7 @@ static void set_device_address(qi_addresses *a, qi_page_addresses *page, uint64_
     qi_lock_release(&a->lock);
 }
 
-bool qi_addresses_add_object(quire_memory *memory, uint32_t slot)
+void qi_addresses_learn(quire_memory *memory, uint32_t slot)
 {
     const qi_slot *record = qi_memory_slot(memory, slot);
     const qi_page *page = qi_memory_page(memory, slot);
@@ -296,7 +296,6 @@ bool qi_addresses_add_object(quire_memory *memory, uint32_t slot)
         if (address > record->offset) /* 0: the backend reports none */
             set_device_address(memory->addresses, page->addresses, address - record->offset);
     }
-    return qi_addresses_add(memory, slot, true);
 }
 
 /* ---- looking up --------------------------------------------------------------------------- */

@@ -113,11 +113,10 @@ QUIRE_MUST_USE quire_result qi_addresses_commit(quire_memory *memory, quire_allo
 quire_result qi_addresses_refuse(void);
 
 /*
- * Requires no lock. Adds an object that is bound, and shows it. In a page without
- * a device address, a buffer of quire_buffer_options has one that the backend reports. The address
- * of the page follows from it.
+ * Requires no lock, and an object that is bound. In a page without a device address, a buffer of
+ * quire_buffer_options has one that the backend reports. The address of the page follows from it.
  */
-QUIRE_MUST_USE bool qi_addresses_add_object(quire_memory *memory, uint32_t slot);
+void qi_addresses_learn(quire_memory *memory, uint32_t slot);
 
 /*
  * Require no lock, or locks of lower rank. Both return false if they find no live allocation:

@@ -105,8 +105,10 @@ static quire_result complete(qi_object_build *build, uint32_t slot)
 {
     quire_memory *memory = build->memory;
     quire_result result = build->request.zero ? qi_access_fill_zero(memory, slot) : QUIRE_SUCCESS;
-    if (!result && memory->addresses && !qi_addresses_add_object(memory, slot))
-        result = qi_addresses_refuse();
+    if (!result && memory->addresses) {
+        qi_addresses_learn(memory, slot);
+        result = qi_addresses_add(memory, slot, true) ? QUIRE_SUCCESS : qi_addresses_refuse();
+    }
     if (!result && build->stream)
         result = qi_allocate_on_complete(memory, slot, build->request.deferred_name, build->stream);
     if (result) /* the placement succeeded and has not counted the failure */
@@ -233,6 +235,10 @@ quire_result qi_object_try(qi_object_build *build, quire_memory *memory, bool sk
     if (result)
         return result;
     build->memory = memory;
+    if (build->native_request.buffer && !build->stream && (build->is_movable || memory->is_movable))
+        build->request.range.extras |= QI_EXTRA_MOVABLE;
+    else
+        build->request.range.extras &= (uint8_t)~QI_EXTRA_MOVABLE;
     result = place_and_bind(build, &slot);
     if (result)
         return result;
@@ -406,6 +412,7 @@ QI_ALWAYS_INLINE quire_result begin(const quire_buffer_options *requested, qi_ob
     build->stream = options->stream;
     build->info = options->info;
     build->usage = (uint8_t)options->usage; /* fits: see slot.h */
+    build->is_movable = options->movable;
     build->is_sized = true;
     return QUIRE_SUCCESS;
 }

@@ -71,6 +71,7 @@ typedef struct qi_object_build {
     bool unbound;                  /* the caller binds the native object, which is borrowed */
     bool is_sized;                 /* the caller gave the size; otherwise the backend reports it */
     bool optimal;                  /* an image of optimal tiling */
+    bool is_movable;               /* if its memory does not make it so */
     bool is_ready;        /* `needs` are known, and the native object exists if there is one */
     quire_device *device; /* of the native object and `needs` */
     quire_memory *memory; /* of the present attempt; NULL: none was made */

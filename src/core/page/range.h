@@ -33,11 +33,15 @@ typedef struct qi_range_request {
     uint8_t extras; /* QI_EXTRA_... */
 } qi_range_request;
 
-/* What the record of a request for a raw range has as its usage. */
-static inline uint8_t qi_range_usage(const qi_range_request *request)
+/* Requires the shard's lock. Notes the alignment of a movable allocation in its record. */
+static inline void qi_range_note_alignment(qi_slot *record, const qi_range_request *request)
 {
-    const bool moves = request->extras & QI_EXTRA_MOVABLE && !request->object;
-    return moves ? (uint8_t)qi_highest_bit(request->alignment) : 0;
+    if (!(request->extras & QI_EXTRA_MOVABLE))
+        record->usage = 0;
+    else if (request->object)
+        record->meta->alignment = (uint8_t)qi_highest_bit(request->alignment);
+    else
+        record->usage = (uint8_t)qi_highest_bit(request->alignment);
 }
 
 /*
@@ -111,7 +115,7 @@ static inline void qi_range_fill_record(qi_shard *shard, const qi_range_request 
         .extras = request->extras,
     };
     if (qi_unlikely(request->extras))
-        record->usage = qi_range_usage(request);
+        qi_range_note_alignment(record, request);
     qi_range_count_in(shard, record);
 }
 

@@ -96,6 +96,7 @@ typedef struct qi_slot_meta {
     qi_slot_image *image; /* of an image, or NULL */
     qi_lazy *lazy;        /* of a lazy allocation, or NULL */
     qi_asleep *asleep;    /* of a sleeping allocation, or NULL; protected by the shard lock */
+    uint8_t alignment;    /* log2 of that of a buffer that is MOVABLE */
 } qi_slot_meta;
 
 /* 64 bytes, one cache line; larger in checked builds. */
@@ -227,7 +228,13 @@ static inline bool qi_slot_is_lazy(const qi_slot *record)
 /* Requires the shard lock. Whether compaction may move the allocation. */
 static inline bool qi_slot_is_movable(const qi_slot *record)
 {
-    return record->extras & QI_EXTRA_MOVABLE && !record->object && record->range.id;
+    return record->extras & QI_EXTRA_MOVABLE && record->range.id;
+}
+
+/* Requires the same, of a movable allocation. Any place must be a multiple of it. */
+static inline uint64_t qi_slot_alignment(const qi_slot *record)
+{
+    return UINT64_C(1) << (record->object ? record->meta->alignment : record->usage);
 }
 
 /* Requires a use of the slot, or the shard lock. The addresses of a lazy slot. */
@@ -611,7 +618,7 @@ void qi_asleep_release(qi_host *host, qi_asleep *asleep);
  */
 
 /* What needs a meta record besides name and user data. `lazy` of it is NULL at first. */
-enum { QI_META_IMAGE = 1, QI_META_LAZY = 2 };
+enum { QI_META_IMAGE = 1, QI_META_LAZY = 2, QI_META_ALIGNMENT = 4 };
 
 /* `parts` is QI_META_... or 0. Fails with OUT_OF_HOST_MEMORY; then *meta is NULL. */
 QUIRE_MUST_USE quire_result qi_slot_meta_create_some(qi_host *host, const char *name,

@@ -149,8 +149,8 @@ class quire_buffer_options(Structure):
     _fields_: ClassVar[Fields] = [
         ("size", c_uint64), ("usage", c_uint32), ("alignment", c_uint64), ("name", c_char_p), ("host_write", c_bool),
         ("host_read", c_bool), ("zero", c_bool), ("dedicated", c_bool), ("mapped", c_bool),
-        ("existing_pages", c_bool), ("within_budget", c_bool), ("user_data", c_uint64), ("stream", c_void_p),
-        ("info", POINTER(quire_allocation_info)), ("unused", c_uint64 * 4)]
+        ("existing_pages", c_bool), ("within_budget", c_bool), ("movable", c_bool), ("user_data", c_uint64),
+        ("stream", c_void_p), ("info", POINTER(quire_allocation_info)), ("unused", c_uint64 * 4)]
 
 
 class quire_buffer(Structure):

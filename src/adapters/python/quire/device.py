@@ -207,7 +207,7 @@ class Device(_owner.Unique):
 
         The intent (`host_read`, `host_write`, `upload`, `exportable`) or `flags` select the memory kind; neither:
         device-local memory. `kind_mask` restricts both: bit i allows kind i. `on_out_of_memory` may free something
-        and return True before a request is refused. `movable` makes all raw allocations movable:
+        and return True before a request is refused. `movable` makes all raw allocations and buffers movable:
         :meth:`Memory.compaction`. The other arguments are the fields of ``quire_memory_options`` in
         ``quire/memory.h``. The `limit` is a number of bytes, or a share of the heap such as "50%".
 

@@ -231,14 +231,14 @@ class Memory(_owner.Unique):
 
     def buffer(self, size: int, alignment: int = 0, name: Optional[str] = None, *, usage: Usage = Usage(0),
                zero: bool = False, dedicated: bool = False, host_read: bool = False, host_write: bool = False,
-               user_data: int = 0, stream: Optional[Stream] = None) -> Buffer:
+               user_data: int = 0, stream: Optional[Stream] = None, movable: bool = False) -> Buffer:
         """Create a buffer of `size` bytes: an allocation with a native buffer, such as a VkBuffer, bound to it.
 
         `usage` of 0 means storage and both transfers. The other arguments and errors are those of
         :meth:`allocate`; UnsupportedError if the memory kind cannot hold the buffer.
         """
         optional("stream", stream, Stream)
-        options = tables.quire_buffer_options(usage=number("usage", usage, 32))
+        options = tables.quire_buffer_options(usage=number("usage", usage, 32), movable=movable)
         handle = tables.quire_buffer()
         self._fill(options, size, alignment, name, zero, dedicated, host_read, host_write, user_data)
         made = Buffer(self, handle.allocation, options.size, stream)

@@ -209,6 +209,16 @@ class Memories(unittest.TestCase):
         del views
         self.assertEqual(memory.compact().moves, 4)
 
+    def test_buffers_move(self):
+        memory = quire.open_host().create_memory(pages=quire.PagePolicy(page_size=MIB))
+        for movable in (False, True):
+            kept = [memory.buffer(MIB // 4, movable=movable) for _ in range(8)][::2]
+            kept[2].write(b"kept")
+            self.assertEqual(memory.compact().moves, 2 if movable else 0)
+            self.assertEqual(bytes(kept[2].read(0, 4)), b"kept")
+            for buffer in kept:
+                buffer.free()
+
     def test_compaction_refusals(self):
         device = quire.open_host()
         for options in ({"elastic": True}, {"fit": quire.FitOptions(quire.Fit.LINEAR)}):
