@@ -100,15 +100,30 @@ static uint64_t any_size(test_random *r)
     return SMALLEST - 1 + random_size(r, LARGEST - SMALLEST + 1);
 }
 
+/* A raw range, or a buffer. */
+static quire_result request(test_random *r, uint64_t size, quire_allocation *made)
+{
+    const quire_allocation_options options = {.size = size,
+                                              .alignment = UINT64_C(1) << random_below(r, 9),
+                                              .movable = random_below(r, STAYING) != 0,
+                                              .name = random_below(r, 8) ? NULL : "named"};
+    if (random_below(r, 4))
+        return quire_allocate(memory, &options, made);
+    quire_buffer buffer = {{0}};
+    const quire_buffer_options as_buffer = {.size = size,
+                                            .alignment = options.alignment,
+                                            .movable = options.movable,
+                                            .name = options.name};
+    quire_result result = quire_buffer_create(memory, &as_buffer, &buffer);
+    *made = buffer.allocation;
+    return result;
+}
+
 static quire_allocation make(test_random *r, item *i)
 {
     quire_allocation made;
     i->size = any_size(r);
-    const quire_allocation_options options = {.size = i->size,
-                                              .alignment = UINT64_C(1) << random_below(r, 9),
-                                              .movable = random_below(r, STAYING) != 0,
-                                              .name = random_below(r, 8) ? NULL : "named"};
-    if (!is_served(quire_allocate(memory, &options, &made)))
+    if (!is_served(request(r, i->size, &made)))
         return (quire_allocation){0};
     i->key = random_next(r);
     write_pattern(made, i->size, i->key);
