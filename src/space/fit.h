@@ -18,9 +18,9 @@
 
 typedef struct qi_fit qi_fit;
 
-/* Regions that a request is not placed in. */
+/* Regions that a request is not placed in, or parts of them: `offset` is that of a free range. */
 typedef struct qi_avoided {
-    bool (*has)(const void *user, uint32_t region);
+    bool (*has)(const void *user, uint32_t region, uint64_t offset);
     const void *user;
 } qi_avoided;
 

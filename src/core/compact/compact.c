@@ -29,7 +29,7 @@ quire_result qi_compact_claim(quire_compaction *c, const void *mover)
     qi_lock_acquire(&memory->pages.lock);
     const bool is_free = !memory->compaction || memory->compaction == c;
     if (!memory->compaction)
-        c->source = NULL; /* another one may have changed it meanwhile */
+        c->source.page = NULL; /* another one may have changed it meanwhile */
     if (is_free) {
         memory->compaction = c;
         memory->mover = mover;
@@ -127,9 +127,9 @@ static void end_source(quire_compaction *c)
     qi_lock_acquire(&shard->lock);
     const bool is_empty = !qi_source_is_left(c);
     if (!is_empty)
-        c->source->emptied = 0; /* its free ranges are places again */
+        c->source.page->emptied = 0; /* its free ranges are places again */
     qi_lock_release(&shard->lock);
-    c->source = NULL;
+    c->source.page = NULL;
     if (is_empty)
         qi_source_count_freed(c, c->page_size);
 }

@@ -30,25 +30,27 @@ bool qi_move_is_possible(const quire_memory *memory, uint32_t slot, bool by_call
 /* Places outside a source. */
 typedef struct place_search {
     const qi_shard *shard;
-    const qi_page *source;
+    const qi_source *source;
     uint64_t least; /* live bytes in the page of a place */
 } place_search;
 
 /* Pages that the same round empties have no places: their moves can end later than this one. */
-static bool is_avoided(const void *user, uint32_t region)
+static bool is_avoided(const void *user, uint32_t region, uint64_t offset)
 {
     const place_search *search = user;
+    const qi_source *source = search->source;
     const qi_tally *tally = qi_shard_tally(search->shard, region);
-    return tally->page == search->source || tally->page->emptied == search->source->compacted ||
-           tally->live_bytes < search->least;
+    if (tally->page == source->page)
+        return offset >= source->begin && offset < source->end;
+    return tally->page->emptied == source->page->compacted || tally->live_bytes < search->least;
 }
 
 /* In a page that has allocations, so that it stays. */
-static quire_result take_place(qi_shard *shard, const qi_page *page, const qi_slot *record,
+static quire_result take_place(qi_shard *shard, const qi_source *source, const qi_slot *record,
                                uint32_t slot, quire_placement *at)
 {
     const uint64_t alignment = qi_slot_alignment(record);
-    place_search search = {.shard = shard, .source = page, .least = page->preferred_live};
+    place_search search = {.shard = shard, .source = source, .least = source->least};
     const qi_avoided avoided = {.has = is_avoided, .user = &search};
     quire_result result =
         qi_space_allocate_elsewhere(shard->space, &avoided, record->size, alignment, slot, 0, at);
@@ -59,18 +61,18 @@ static quire_result take_place(qi_shard *shard, const qi_page *page, const qi_sl
                                        at);
 }
 
-quire_result qi_move_find_place(qi_shard *shard, const qi_page *page, const qi_slot *record,
+quire_result qi_move_find_place(qi_shard *shard, const qi_source *source, const qi_slot *record,
                                 quire_range *range)
 {
     quire_placement at;
-    quire_result result = take_place(shard, page, record, 0, &at);
+    quire_result result = take_place(shard, source, record, 0, &at);
     *range = at.range;
     return result;
 }
 
 /* Takes a PRIVATE slot with a range as large as that of a record, and no native object yet. */
-static quire_result take_target(qi_shard *shard, const qi_slot *record, uint8_t extras,
-                                uint32_t *slot)
+static quire_result take_target(qi_shard *shard, const qi_source *source, const qi_slot *record,
+                                uint8_t extras, uint32_t *slot)
 {
     quire_memory *memory = shard->memory;
     const qi_range_request request = {
@@ -81,7 +83,7 @@ static quire_result take_target(qi_shard *shard, const qi_slot *record, uint8_t 
     quire_result result = qi_slot_take(&memory->slots, &shard->queue, &memory->host, slot);
     if (result)
         return result;
-    result = take_place(shard, record->tally->page, record, *slot, &at);
+    result = take_place(shard, source, record, *slot, &at);
     if (result) {
         qi_slot_give(&memory->slots, &shard->queue, *slot);
         return result;
@@ -92,14 +94,16 @@ static quire_result take_target(qi_shard *shard, const qi_slot *record, uint8_t 
     return QUIRE_SUCCESS;
 }
 
-quire_result qi_move_begin(qi_shard *shard, uint32_t slot, const quire_stream *own, qi_move *move)
+quire_result qi_move_begin(qi_shard *shard, const qi_source *source, uint32_t slot,
+                           const quire_stream *own, qi_move *move)
 {
     quire_memory *memory = shard->memory;
     if (!qi_move_is_possible(memory, slot, false, own) ||
         !qi_slot_begin_move(&memory->slots, slot, NULL))
         return QUIRE_ERROR_NO_SPACE;
     *move = (qi_move){.source = slot, .handle = qi_slot_public_handle(&memory->slots, slot)};
-    quire_result result = take_target(shard, qi_memory_slot(memory, slot), 0, &move->target);
+    quire_result result =
+        take_target(shard, source, qi_memory_slot(memory, slot), 0, &move->target);
     if (result)
         qi_slot_end_move(&memory->slots, slot, 0);
     return result;
@@ -223,7 +227,8 @@ void qi_move_release(quire_memory *memory, const qi_move *move)
 
 /* ---- by the caller ------------------------------------------------------------------------ */
 
-quire_result qi_move_offer(qi_shard *shard, uint32_t slot, const quire_stream *own, qi_move *move)
+quire_result qi_move_offer(qi_shard *shard, const qi_source *source, uint32_t slot,
+                           const quire_stream *own, qi_move *move)
 {
     if (!qi_move_is_possible(shard->memory, slot, !own, own))
         return QUIRE_ERROR_NO_SPACE;
@@ -231,7 +236,7 @@ quire_result qi_move_offer(qi_shard *shard, uint32_t slot, const quire_stream *o
     *move = (qi_move){.source = slot,
                       .handle = qi_slot_public_handle(&shard->memory->slots, slot),
                       .is_mapped = record->extras & QI_EXTRA_MAPPED};
-    return take_target(shard, record, shard->memory->extras, &move->target);
+    return take_target(shard, source, record, shard->memory->extras, &move->target);
 }
 
 quire_result qi_move_publish(quire_memory *memory, const qi_move *move, quire_allocation *target)

@@ -19,6 +19,13 @@
 #include "quire/stream.h"
 #include "src/core/state/memory.h"
 
+/* What moves leave: a page, or a stretch of one. */
+typedef struct qi_source {
+    qi_page *page;       /* NULL: none; it may have left meanwhile */
+    uint64_t begin, end; /* offsets in its region; of a whole page 0 and UINT64_MAX */
+    uint64_t least;      /* live bytes of the pages that get what leaves, if they have room */
+} qi_source;
+
 typedef struct qi_move {
     uint32_t source, target; /* slots */
     quire_allocation handle; /* of the source, which may be freed once the move has ended */
@@ -32,19 +39,20 @@ bool qi_move_is_possible(const quire_memory *memory, uint32_t slot, bool by_call
                          const quire_stream *own);
 
 /*
- * Requires the shard's lock. Takes a range for an allocation of a page in another page that has
- * allocations, so that it stays in use. Returns NO_SPACE, without a sentence, if none has room.
+ * Requires the shard's lock. Takes a range for an allocation of a source outside of it, in a page
+ * that has allocations, so that it stays in use. Returns NO_SPACE, without a sentence, if none has
+ * room.
  */
-QUIRE_MUST_USE quire_result qi_move_find_place(qi_shard *shard, const qi_page *page,
+QUIRE_MUST_USE quire_result qi_move_find_place(qi_shard *shard, const qi_source *source,
                                                const qi_slot *record, quire_range *range);
 
 /*
- * Requires the shard's lock. Begins the move of an allocation out of its page. Returns NO_SPACE,
- * without a sentence, if it cannot move now or no other page in use has room. Fails as
- * qi_slot_take. On failure nothing has changed. `own` is NULL, as in qi_move_is_possible.
+ * Requires the shard's lock. Begins the move of an allocation out of its source. Returns NO_SPACE,
+ * without a sentence, if it cannot move now or no page in use has room. Fails as qi_slot_take. On
+ * failure nothing has changed. `own` is NULL, as in qi_move_is_possible.
  */
-QUIRE_MUST_USE quire_result qi_move_begin(qi_shard *shard, uint32_t slot, const quire_stream *own,
-                                          qi_move *move);
+QUIRE_MUST_USE quire_result qi_move_begin(qi_shard *shard, const qi_source *source, uint32_t slot,
+                                          const quire_stream *own, qi_move *move);
 
 /* Requires no lock. Makes the native object of the target, a PRIVATE slot, bound to its place. Does
    nothing for a raw range. Fails with errors of the backend; then there is none. */
@@ -68,8 +76,8 @@ void qi_move_release(quire_memory *memory, const qi_move *move);
 
 /* Require the shard's lock. As qi_move_begin, but the source goes on as it is. Without a stream the
    caller executes the move; with one quire submits it there, and mapped ones stay. */
-QUIRE_MUST_USE quire_result qi_move_offer(qi_shard *shard, uint32_t slot, const quire_stream *own,
-                                          qi_move *move);
+QUIRE_MUST_USE quire_result qi_move_offer(qi_shard *shard, const qi_source *source, uint32_t slot,
+                                          const quire_stream *own, qi_move *move);
 
 /*
  * Requires no lock. Makes the target of an offer an allocation, mapped for good if the source was.

@@ -78,7 +78,7 @@ static quire_result offer(quire_compaction *c, qi_allowance *left)
     quire_result result = qi_lot_begin(c, left, qi_move_offer, &l);
     quire_result published = publish(c, &l);
     if (l.is_end)
-        c->source = NULL;
+        c->source.page = NULL;
     return result ? result : published;
 }
 
@@ -185,8 +185,8 @@ static void keep_page(quire_compaction *c, quire_allocation stays)
         qi_page *page = qi_memory_page(c->memory, slot);
         page->emptied = 0;
         page->kept = c->first_round;
-        if (c->source == page)
-            c->source = NULL;
+        if (c->source.page == page)
+            c->source.page = NULL;
     }
     qi_lock_release(&shard->lock);
 }

@@ -66,9 +66,9 @@ static bool has_bytes(const survey *s, const qi_page *page)
     return page && s->free - qi_page_free_bytes(page) >= page->tally->live_bytes;
 }
 
-/* What a walk over a page looks for: its first allocations from an offset on. */
+/* What a walk over a page looks for: its first allocations between two offsets. */
 typedef struct search {
-    uint64_t offset;
+    uint64_t offset, end;
     uint32_t *slots;
     uint32_t count, room;
 } search;
@@ -76,22 +76,28 @@ typedef struct search {
 static bool look(void *user, const quire_space_item *item)
 {
     search *s = user;
+    if (item->offset >= s->end)
+        return false;
     if (!item->is_free && item->offset >= s->offset)
         s->slots[s->count++] = (uint32_t)item->user;
     return s->count < s->room;
 }
 
-static uint32_t find_in(const quire_compaction *c, const qi_page *page, uint32_t *slots,
-                        uint32_t room)
+/* From an offset on. */
+static uint32_t find_in(const quire_compaction *c, const qi_source *source, uint64_t offset,
+                        uint32_t *slots, uint32_t room)
 {
-    search s = {.offset = c->offset, .slots = slots, .room = room};
-    qi_space_walk_region(qi_compact_shard(c)->space, page->region, look, &s);
+    search s = {.offset = offset > source->begin ? offset : source->begin,
+                .end = source->end,
+                .slots = slots,
+                .room = room};
+    qi_space_walk_region(qi_compact_shard(c)->space, source->page->region, look, &s);
     return s.count;
 }
 
-/* Takes ranges outside a page for allocations of it, `placed` of them. Fails with NO_SPACE if one
+/* Takes ranges outside a source for allocations of it, `placed` of them. Fails with NO_SPACE if one
    cannot move or has no place. */
-static quire_result try_places(const quire_compaction *c, const qi_page *page,
+static quire_result try_places(const quire_compaction *c, const qi_source *source,
                                const uint32_t *slots, uint32_t count, quire_range *ranges,
                                uint32_t *placed)
 {
@@ -99,25 +105,25 @@ static quire_result try_places(const quire_compaction *c, const qi_page *page,
     quire_result result = QUIRE_SUCCESS;
     for (*placed = 0; *placed < count && !result; *placed += !result) {
         const uint32_t slot = slots[*placed];
-        result =
-            qi_move_is_possible(c->memory, slot, c->by_caller, c->own)
-                ? qi_move_find_place(shard, page, qi_memory_slot(c->memory, slot), &ranges[*placed])
-                : QUIRE_ERROR_NO_SPACE;
+        const qi_slot *record = qi_memory_slot(c->memory, slot);
+        result = qi_move_is_possible(c->memory, slot, c->by_caller, c->own)
+                     ? qi_move_find_place(shard, source, record, &ranges[*placed])
+                     : QUIRE_ERROR_NO_SPACE;
     }
     return result;
 }
 
-/* Fails with NO_SPACE unless all allocations of a page can move now, and have places at the same
+/* Fails with NO_SPACE unless all allocations of a source can move now, and have places at the same
    time. Beyond those that are looked at, the bytes decide. */
-static quire_result check_places(quire_compaction *c, const qi_page *page, qi_allowance *left)
+static quire_result check_places(const quire_compaction *c, const qi_source *source,
+                                 qi_allowance *left)
 {
     uint32_t slots[MAX_LOOKED_AT];
     quire_range ranges[MAX_LOOKED_AT];
     quire_space *space = qi_compact_shard(c)->space;
-    c->offset = 0;
-    const uint32_t count = find_in(c, page, slots, MAX_LOOKED_AT);
+    const uint32_t count = find_in(c, source, 0, slots, MAX_LOOKED_AT);
     uint32_t placed;
-    quire_result result = try_places(c, page, slots, count, ranges, &placed);
+    quire_result result = try_places(c, source, slots, count, ranges, &placed);
     for (uint32_t i = 0; i < placed; i++)
         qi_ignore(space->free_range(space, ranges[i])); /* it is live */
     qi_use_up(&left->records, placed + 1);
@@ -134,8 +140,8 @@ static void begin_round(quire_compaction *c)
     c->has_freed = false;
 }
 
-/* Returns the next page to look at, or NULL: the round is over. */
-static qi_page *next_page(quire_compaction *c, qi_allowance *left)
+/* Returns the next page to look at; without one the round is over. */
+static qi_source next_page(quire_compaction *c, qi_allowance *left)
 {
     qi_pages *pages = &c->memory->pages;
     qi_lock_acquire(&pages->lock);
@@ -143,25 +149,25 @@ static qi_page *next_page(quire_compaction *c, qi_allowance *left)
         begin_round(c);
     const survey s = survey_pages(c);
     qi_page *page = has_bytes(&s, s.emptiest) ? s.emptiest : has_bytes(&s, s.kept) ? s.kept : NULL;
-    if (page) {
+    if (page)
         page->compacted = c->round;
-        page->preferred_live = c->by_caller ? s.live / s.count : 0;
-    }
     qi_use_up(&left->records, pages->top);
     qi_lock_release(&pages->lock);
-    return page;
+    return (qi_source){
+        .page = page, .end = UINT64_MAX, .least = page && c->by_caller ? s.live / s.count : 0};
 }
 
 /* Selects the next source, if there is one that can become empty. After an error the next step
    looks at the page again. */
 static quire_result select_source(quire_compaction *c, qi_allowance *left)
 {
-    qi_page *page = next_page(c, left);
-    quire_result result = page ? check_places(c, page, left) : QUIRE_SUCCESS;
+    const qi_source next = next_page(c, left);
+    qi_page *page = next.page;
+    quire_result result = page ? check_places(c, &next, left) : QUIRE_SUCCESS;
     if (!page) {
         c->round = 0;
     } else if (!result) {
-        c->source = page;
+        c->source = next;
         page->emptied = c->round;
     } else if (result != QUIRE_ERROR_NO_SPACE) {
         page->compacted = 0;
@@ -175,11 +181,12 @@ static quire_result select_source(quire_compaction *c, qi_allowance *left)
 bool qi_source_is_left(const quire_compaction *c)
 {
     qi_pages *pages = &c->memory->pages;
-    if (!c->source)
+    const qi_page *page = c->source.page;
+    if (!page)
         return false;
     qi_lock_acquire(&pages->lock);
     const bool is_same =
-        c->source->compacted == c->round && qi_page_is_shared(c->source, qi_compact_shard(c));
+        page->compacted == c->round && qi_page_is_shared(page, qi_compact_shard(c));
     qi_lock_release(&pages->lock);
     return is_same;
 }
@@ -215,14 +222,14 @@ static quire_result begin_moves(quire_compaction *c, qi_allowance *left, qi_begi
 {
     uint32_t slots[QI_LOT];
     const uint32_t room = left->moves < QI_LOT ? (uint32_t)left->moves : QI_LOT;
-    const uint32_t count = find_in(c, c->source, slots, room);
+    const uint32_t count = find_in(c, &c->source, c->offset, slots, room);
     quire_result result = QUIRE_SUCCESS;
     l->is_end = !count;
     for (uint32_t i = 0; i < count && !result; i++) {
         const qi_slot *record = qi_memory_slot(c->memory, slots[i]);
         if (!admit(c, left, record))
             break;
-        result = begin(qi_compact_shard(c), slots[i], c->own, &l->moves[l->count]);
+        result = begin(qi_compact_shard(c), &c->source, slots[i], c->own, &l->moves[l->count]);
         if (!result) {
             l->count++;
             left->has_moved = true;
@@ -242,7 +249,7 @@ quire_result qi_lot_begin(quire_compaction *c, qi_allowance *left, qi_begin_move
     *l = (qi_lot){.count = 0};
     qi_lock_acquire(&shard->lock);
     qi_shard_drain(shard);
-    const bool had_source = c->source != NULL;
+    const bool had_source = c->source.page != NULL;
     quire_result result = had_source ? QUIRE_SUCCESS : select_source(c, left);
     if (!result && qi_source_is_left(c))
         result = begin_moves(c, left, begin, l);

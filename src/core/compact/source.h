@@ -14,12 +14,12 @@ struct quire_compaction {
     uint32_t shard;       /* whose pages are looked at */
     uint32_t round;       /* in `compacted` of the pages that were looked at; 0: it has not begun */
     uint32_t first_round; /* 0: none has begun */
-    qi_page *source;      /* or NULL; it may have left meanwhile */
-    uint64_t offset;      /* in the source: everything below was looked at since the last failure */
-    uint64_t page_size;   /* of the source */
-    uint64_t to_give;     /* bytes of pages that are freed, and may wait for points */
-    bool has_freed;       /* a page, in this round */
-    bool by_caller;       /* the caller executes the moves */
+    qi_source source;
+    uint64_t offset;    /* in the source: everything below was looked at since the last failure */
+    uint64_t page_size; /* of the source */
+    uint64_t to_give;   /* bytes of pages that are freed, and may wait for points */
+    bool has_freed;     /* a page, in this round */
+    bool by_caller;     /* the caller executes the moves */
     const quire_stream *own;     /* that copies; NULL: the calling thread, or the caller */
     bool is_round_over;          /* and the next one waits for the end of what is offered */
     quire_compact_move *offered; /* moves that have not ended */
@@ -64,8 +64,8 @@ void qi_source_resume(quire_compaction *c, bool by_caller, const quire_stream *o
  * like qi_move_begin. The round is over if c->round is 0 then. Fails as that function, with the
  * moves that had begun before.
  */
-typedef quire_result qi_begin_move(qi_shard *shard, uint32_t slot, const quire_stream *own,
-                                   qi_move *move);
+typedef quire_result qi_begin_move(qi_shard *shard, const qi_source *source, uint32_t slot,
+                                   const quire_stream *own, qi_move *move);
 QUIRE_MUST_USE quire_result qi_lot_begin(quire_compaction *c, qi_allowance *left,
                                          qi_begin_move *begin, qi_lot *l);
 

@@ -88,8 +88,6 @@ struct qi_page {
     uint32_t compacted;    /* the last round of a compaction that looked at it: compact/compact.h */
     uint32_t emptied;      /* the last round that selected it as a source */
     uint32_t kept;         /* first round of the last compaction that declined a move of it */
-    uint64_t preferred_live; /* of a source: the least live bytes of pages that get its allocations,
-                                if they have room */
     bool fresh; /* a dedicated page that the backend made with zeros for its allocation */
     qi_page_phase phase;
     /* qi_thread_self of the thread that makes, moves, resizes or destroys the page. In the child of

@@ -226,11 +226,13 @@ quire_result qi_segregated_allocate(quire_space *space, uint64_t size, uint64_t 
 /* Free ranges of avoided, empty and closed regions that one call finds; more end it. */
 enum { MAX_PASSED_OVER = 256 };
 
-static bool is_passed_over(const qi_segregated *s, uint32_t node, const qi_avoided *avoided)
+static bool is_passed_over(const qi_segregated *s, uint32_t number, const qi_avoided *avoided)
 {
-    const uint32_t region = qi_node_region(&s->nodes[node]);
-    return avoided->has(avoided->user, region) || s->space.regions[region].is_closed ||
-           qi_segregated_region_is_empty(&s->space, region);
+    const qi_node *node = &s->nodes[number];
+    const uint32_t region = qi_node_region(node);
+    const uint64_t line = (uint64_t)node->offset << s->granule_shift;
+    return avoided->has(avoided->user, region, line - s->space.regions[region].start) ||
+           s->space.regions[region].is_closed || qi_segregated_region_is_empty(&s->space, region);
 }
 
 /* What is passed over is in no list from when the search finds them to the end of the call.

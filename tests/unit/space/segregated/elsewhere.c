@@ -27,8 +27,9 @@ static quire_space *make_gaps(uint32_t count)
     return space;
 }
 
-static bool is_same(const void *user, uint32_t region)
+static bool is_same(const void *user, uint32_t region, uint64_t offset)
 {
+    (void)offset;
     return *(const uint32_t *)user == region;
 }
 
@@ -80,8 +81,9 @@ UNIT(elsewhere, empty_regions_are_passed_over)
     end_space(space);
 }
 
-static bool is_below(const void *user, uint32_t region)
+static bool is_below(const void *user, uint32_t region, uint64_t offset)
 {
+    (void)offset;
     return region < *(const uint32_t *)user;
 }
 
@@ -134,5 +136,28 @@ UNIT(elsewhere, deferred_frees_are_places)
     qi_segregated_choose_free(s);
     CHECK_OK(space->free_range(space, whole));
     CHECK_EQ(take_elsewhere(space, 0, SIZE, 1).region, 1);
+    end_space(space);
+}
+
+/* The same region, outside a stretch of it. */
+static bool is_low(const void *user, uint32_t region, uint64_t offset)
+{
+    return region == 0 && offset < *(const uint64_t *)user;
+}
+
+UNIT(elsewhere, a_part_of_a_region_is_avoided)
+{
+    quire_space *space = make_gaps(9);
+    quire_placement at;
+    const uint64_t end = 4 * (GAP + 16);
+    const qi_avoided low = {is_low, &end};
+    for (int i = 0; i < 5; i++) {
+        CHECK_OK(qi_space_allocate_elsewhere(space, &low, GAP, 1, 7, 0, &at));
+        CHECK_EQ(at.region, 0);
+        CHECK(at.offset >= end);
+    }
+    CHECK_OK(qi_space_allocate_elsewhere(space, &low, GAP, 1, 7, 0, &at));
+    CHECK_EQ(at.region, 1);
+    CHECK_OK(quire_space_check(space));
     end_space(space);
 }
