@@ -22,7 +22,8 @@
  *     quire_compact_end(&c);
  *
  * Convergence: the allocations of a page move only if all of them have places in the other pages in
- * use, so that the page becomes free. A compaction that can free no page moves nothing.
+ * use, so that the page becomes free. A compaction that can free no page moves nothing, unless the
+ * goal quire_compact_limits.largest_free is set and can be reached.
  */
 #ifndef QUIRE_COMPACT_H
 #define QUIRE_COMPACT_H
@@ -41,7 +42,14 @@ typedef struct quire_compact_limits {
     uint64_t bytes;   /* of contents; a larger allocation moves alone */
     uint64_t records; /* pages and allocations that are looked at, and up to 1,024 and the number of
                          pages more; a step that finds nothing to move ends too */
-    uint64_t unused[4]; /* must be zero */
+    /*
+     * No limit, but a goal: bytes of a free range that is to exist in a page; 0: none. Once no page
+     * can be freed, allocations leave one stretch of a page, for places in the same page or in
+     * others, if all of them can. Where quire executes the moves the range is free on return, on a
+     * stream once the copies are done.
+     */
+    uint64_t largest_free;
+    uint64_t unused[3]; /* must be zero */
 } quire_compact_limits;
 
 /* What a compaction has done since it began, or would do. */
@@ -50,7 +58,7 @@ typedef struct quire_compact_stats {
     uint64_t bytes_moved; /* of their contents */
     uint64_t pages_freed;
     uint64_t bytes_freed; /* of these pages */
-    bool is_complete;     /* no further page can be freed now */
+    bool is_complete;     /* no further page can be freed now, nor a stretch be cleared */
     uint64_t unused[4];
 } quire_compact_stats;
 

@@ -139,7 +139,8 @@ static quire_compact_limits random_limits(crowd *c)
     return (quire_compact_limits){
         .moves = happens(c, 3, 4) ? 1 + random_below(&c->random, 20) : 0,
         .bytes = happens(c, 1, 4) ? 1 + random_below(&c->random, 4 * c->largest) : 0,
-        .records = happens(c, 1, 4) ? 1 + random_below(&c->random, 200) : 0};
+        .records = happens(c, 1, 4) ? 1 + random_below(&c->random, 200) : 0,
+        .largest_free = happens(c, 1, 4) ? 1 + random_below(&c->random, 4 * c->largest) : 0};
 }
 
 /* The caller copies the contents and accepts the move, or declines it. */

@@ -354,6 +354,7 @@ static void compact(world *w)
         .moves = random_below(&rng, 3) ? 1 + random_below(&rng, 6) : 0,
         .bytes = random_below(&rng, 3) ? 0 : 1 + random_below(&rng, 40000),
         .records = random_below(&rng, 3) ? 0 : 1 + random_below(&rng, 40),
+        .largest_free = random_below(&rng, 3) ? 0 : 1 + random_below(&rng, 50000),
     };
     if (random_below(&rng, 16) == 0)
         compact_all(w);

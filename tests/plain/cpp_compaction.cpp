@@ -70,6 +70,23 @@ static void test_compaction()
     CHECK(compaction.step(wrong).code() == QUIRE_ERROR_INVALID_ARGUMENT);
 }
 
+static void test_largest_free()
+{
+    quire::device device = open_host();
+    quire::memory memory = quire::memory::create(device, compacted_pages().with_movable()).value();
+    if (!can_compact(memory))
+        return;
+    std::vector<quire::allocation> made;
+    for (int i = 0; i < 8; i++)
+        made.push_back(
+            quire::allocation::create(memory, quire::allocation_options(part_size)).value());
+    for (std::size_t i = 1; i < 8; i += 2)
+        CHECK(made[i].free());
+    const auto goal = quire::compact_limits().with_largest_free(4 * part_size);
+    CHECK(quire::compaction::begin(memory)->step(goal)->moves == 2);
+    CHECK(memory.stats()->largest_free == 4 * part_size);
+}
+
 static void test_buffers()
 {
     quire::device device = open_host();
@@ -134,6 +151,7 @@ int main()
 {
     run_case("a step moves up to its limits", test_compaction);
     run_case("a compaction moves what is movable", test_what_moves);
+    run_case("a stretch of a page becomes free", test_largest_free);
     run_case("buffers move", test_buffers);
     run_case("a compaction keeps its memory", test_lives_of_compactions);
     std::printf("1..%d\n", cases);

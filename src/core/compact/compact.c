@@ -129,7 +129,7 @@ static void end_source(quire_compaction *c)
     if (!is_empty)
         c->source.page->emptied = 0; /* its free ranges are places again */
     qi_lock_release(&shard->lock);
-    c->source.page = NULL;
+    qi_source_end(c);
     if (is_empty)
         qi_source_count_freed(c, c->page_size);
 }
@@ -170,7 +170,7 @@ quire_result qi_compact_step(quire_compaction *c, const quire_compact_limits *li
         *stats = c->stats;
         return result;
     }
-    qi_source_resume(c, false, NULL);
+    qi_source_resume(c, limits, false, NULL);
     while (!result && !c->stats.is_complete && left.moves && left.bytes && left.records)
         result = run(c, &left);
     *stats = c->stats;

@@ -16,7 +16,11 @@
  * source. These places are therefore in pages that are at least as full as the average, if there is
  * room. A step empties one page after the other and does without, because the search takes longer.
  *
- * Convergence: nothing moves unless a page will be free, but for what other threads do meanwhile.
+ * If the caller wants a free range of some size and no page can be freed, one stretch of a page is
+ * cleared in the same way (stretch.c).
+ *
+ * Convergence: nothing moves unless a page or a stretch will be free, but for what other threads do
+ * meanwhile.
  *
  * A step looks at a bounded number of records under each hold of a shard's lock, and copies
  * without a lock. Other threads allocate, use and free meanwhile.

@@ -78,7 +78,7 @@ static quire_result offer(quire_compaction *c, qi_allowance *left)
     quire_result result = qi_lot_begin(c, left, qi_move_offer, &l);
     quire_result published = publish(c, &l);
     if (l.is_end)
-        c->source.page = NULL;
+        qi_source_end(c);
     return result ? result : published;
 }
 
@@ -92,7 +92,7 @@ quire_result qi_compact_offer(quire_compaction *c, const quire_compact_limits *l
     quire_result result =
         c->memory->device->is_disabled ? qi_refuse_disabled() : qi_compact_claim(c, NULL);
     left.moves = left.moves < room ? left.moves : room;
-    qi_source_resume(c, true, NULL);
+    qi_source_resume(c, limits, true, NULL);
     while (!result && !c->is_round_over && !c->stats.is_complete && left.moves && left.bytes &&
            left.records) {
         result = offer(c, &left);
@@ -236,7 +236,7 @@ quire_result qi_compact_step_on_stream(quire_compaction *c, const quire_compact_
     quire_result result =
         c->memory->device->is_disabled ? qi_refuse_disabled() : qi_compact_claim(c, NULL);
     if (!result)
-        qi_source_resume(c, false, stream);
+        qi_source_resume(c, limits, false, stream);
     while (!result && !c->stats.is_complete && left.moves && left.bytes && left.records) {
         const uint64_t before = c->offered_count;
         result = offer(c, &left);

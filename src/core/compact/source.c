@@ -124,51 +124,56 @@ static quire_result check_places(const quire_compaction *c, const qi_source *sou
     const uint32_t count = find_in(c, source, 0, slots, MAX_LOOKED_AT);
     uint32_t placed;
     quire_result result = try_places(c, source, slots, count, ranges, &placed);
-    for (uint32_t i = 0; i < placed; i++)
-        qi_ignore(space->free_range(space, ranges[i])); /* it is live */
     qi_use_up(&left->records, placed + 1);
+    /* the last one first: the lists of free ranges are as before then, and the moves find the same
+       places */
+    while (placed)
+        qi_ignore(space->free_range(space, ranges[--placed])); /* it is live */
     return result;
 }
 
 static void begin_round(quire_compaction *c)
 {
     qi_pages *pages = &c->memory->pages;
+    qi_lock_acquire(&pages->lock);
     pages->compact_rounds += pages->compact_rounds == UINT32_MAX ? 2 : 1; /* 0 is none */
     c->round = pages->compact_rounds;
     if (!c->first_round)
         c->first_round = c->round;
     c->has_freed = false;
+    qi_lock_release(&pages->lock);
 }
 
-/* Returns the next page to look at; without one the round is over. */
-static qi_source next_page(quire_compaction *c, qi_allowance *left)
+/* Returns the next page to look at, if there is one. */
+static qi_source next_page(const quire_compaction *c, qi_allowance *left)
 {
     qi_pages *pages = &c->memory->pages;
     qi_lock_acquire(&pages->lock);
-    if (!c->round)
-        begin_round(c);
     const survey s = survey_pages(c);
     qi_page *page = has_bytes(&s, s.emptiest) ? s.emptiest : has_bytes(&s, s.kept) ? s.kept : NULL;
     if (page)
         page->compacted = c->round;
     qi_use_up(&left->records, pages->top);
     qi_lock_release(&pages->lock);
-    return (qi_source){
-        .page = page, .end = UINT64_MAX, .least = page && c->by_caller ? s.live / s.count : 0};
+    return (qi_source){.page = page,
+                       .end = page ? UINT64_MAX : 0,
+                       .least = page && c->by_caller ? s.live / s.count : 0};
 }
 
-/* Selects the next source, if there is one that can become empty. After an error the next step
-   looks at the page again. */
+/* Selects the next source, if there is one that can become empty; without a page to look at the
+   round is over. After an error the next step looks at the page again. */
 static quire_result select_source(quire_compaction *c, qi_allowance *left)
 {
-    const qi_source next = next_page(c, left);
+    if (!c->round)
+        begin_round(c);
+    const qi_source next = c->clears ? qi_stretch_next(c, left) : next_page(c, left);
     qi_page *page = next.page;
-    quire_result result = page ? check_places(c, &next, left) : QUIRE_SUCCESS;
+    quire_result result = next.end ? check_places(c, &next, left) : QUIRE_ERROR_NO_SPACE;
     if (!page) {
         c->round = 0;
     } else if (!result) {
         c->source = next;
-        page->emptied = c->round;
+        page->emptied = c->clears ? 0 : c->round;
     } else if (result != QUIRE_ERROR_NO_SPACE) {
         page->compacted = 0;
     }
@@ -191,8 +196,11 @@ bool qi_source_is_left(const quire_compaction *c)
     return is_same;
 }
 
-void qi_source_resume(quire_compaction *c, bool by_caller, const quire_stream *own)
+void qi_source_resume(quire_compaction *c, const quire_compact_limits *limits, bool by_caller,
+                      const quire_stream *own)
 {
+    if (!c->clears)
+        c->wanted = limits ? limits->largest_free : 0;
     c->own = own;
     c->by_caller = by_caller;
     c->stats.is_complete = false;
@@ -309,11 +317,22 @@ void qi_source_give_back(quire_compaction *c)
     qi_page_events_report(c->memory, &events, "");
 }
 
+void qi_source_end(quire_compaction *c)
+{
+    c->source.page = NULL;
+    c->has_cleared |= c->clears;
+}
+
 void qi_round_end(quire_compaction *c)
 {
     c->is_round_over = false;
     if (c->has_freed)
         return;
     c->shard++;
-    c->stats.is_complete = c->shard == qi_shard_count(c->memory);
+    if (c->shard < qi_shard_count(c->memory))
+        return;
+    c->clears = qi_stretch_begin(c);
+    c->stats.is_complete = !c->clears;
+    if (c->clears)
+        c->shard = 0;
 }

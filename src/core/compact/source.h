@@ -19,6 +19,9 @@ struct quire_compaction {
     uint64_t page_size; /* of the source */
     uint64_t to_give;   /* bytes of pages that are freed, and may wait for points */
     bool has_freed;     /* a page, in this round */
+    uint64_t wanted;    /* bytes of a free range that is to exist; 0: none */
+    bool clears;        /* no page can be freed, and stretches are looked for (stretch.c) */
+    bool has_cleared;   /* one of them */
     bool by_caller;     /* the caller executes the moves */
     const quire_stream *own;     /* that copies; NULL: the calling thread, or the caller */
     bool is_round_over;          /* and the next one waits for the end of what is offered */
@@ -56,8 +59,9 @@ typedef struct qi_lot {
     bool is_end; /* all of the source was looked at, or it is gone */
 } qi_lot;
 
-/* Requires no lock. Begins a step. The caller executes its moves, or quire. */
-void qi_source_resume(quire_compaction *c, bool by_caller, const quire_stream *own);
+/* Requires no lock. Begins a step, whose moves the caller executes or quire. `limits`: or NULL. */
+void qi_source_resume(quire_compaction *c, const quire_compact_limits *limits, bool by_caller,
+                      const quire_stream *own);
 
 /*
  * Requires no lock. Selects a source if there is none, and begins moves out of it by a function
@@ -68,6 +72,17 @@ typedef quire_result qi_begin_move(qi_shard *shard, const qi_source *source, uin
                                    const quire_stream *own, qi_move *move);
 QUIRE_MUST_USE quire_result qi_lot_begin(quire_compaction *c, qi_allowance *left,
                                          qi_begin_move *begin, qi_lot *l);
+
+/* Everything has left the source, or what could. */
+void qi_source_end(quire_compaction *c);
+
+/* Requires no lock. Called when no page can be freed. Returns whether another sweep over the shards
+   follows, for a stretch. */
+bool qi_stretch_begin(quire_compaction *c);
+
+/* Requires the shard's lock. The next page to look at, none if `page` is NULL, and the stretch of
+   it that is to become free, none if `end` is 0. */
+qi_source qi_stretch_next(const quire_compaction *c, qi_allowance *left);
 
 /* Requires the lock of the shard. Whether there is a source, and it still has allocations. */
 bool qi_source_is_left(const quire_compaction *c);

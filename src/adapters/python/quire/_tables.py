@@ -183,7 +183,8 @@ class quire_compact_stats(Structure):
 
 class quire_compact_limits(Structure):
     _fields_: ClassVar[Fields] = [
-        ("moves", c_uint64), ("bytes", c_uint64), ("records", c_uint64), ("unused", c_uint64 * 4)]
+        ("moves", c_uint64), ("bytes", c_uint64), ("records", c_uint64), ("largest_free", c_uint64),
+        ("unused", c_uint64 * 3)]
 
 
 class quire_copy_end(Structure):

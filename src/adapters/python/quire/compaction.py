@@ -45,16 +45,18 @@ class Compaction(_owner.Unique):
                                    memory._owner)
         memory._owner.call(lib.quire_compact_begin, ctypes.byref(self._owner.native))
 
-    def step(self, moves: int = 0, bytes: int = 0, records: int = 0) -> CompactionStatistics:
+    def step(self, moves: int = 0, bytes: int = 0, records: int = 0, largest_free: int = 0) -> CompactionStatistics:
         """Move allocations until a limit is reached, or no further page can be freed. Return what was done so far.
 
         A step moves at most `moves` allocations and `bytes` of contents (a larger allocation moves alone), and looks
-        at about `records` pages and allocations; 0: no limit. The statistics are those since the compaction began.
+        at about `records` pages and allocations; 0: no limit. `largest_free` is a goal: once no page can be freed,
+        allocations leave a stretch of a page, so that a free range of so many bytes exists. The statistics are those since the compaction began.
         Pages that become empty go back to the device at once. Raises OutOfHostMemoryError, TooManyAllocationsError
         and what copies raise; every allocation then has its contents, and the next step goes on.
         """
         limits = tables.quire_compact_limits(moves=number("moves", moves), bytes=number("bytes", bytes),
-                                             records=number("records", records))
+                                             records=number("records", records),
+                                             largest_free=number("largest_free", largest_free))
         done = tables.quire_compact_stats()
         self._owner.call(lib.quire_compact_step, ctypes.byref(limits), ctypes.byref(done))
         return read(CompactionStatistics, done)

@@ -369,13 +369,13 @@ class Memory(_owner.Unique):
         self._owner.call(lib.quire_compact_estimate, ctypes.byref(most))
         return read(CompactionStatistics, most)
 
-    def compact(self) -> CompactionStatistics:
+    def compact(self, largest_free: int = 0) -> CompactionStatistics:
         """Move movable allocations until no further page can be freed. Return what was done.
 
-        The errors are those of :meth:`compaction` and :meth:`Compaction.step`.
+        With `largest_free` a free range of so many bytes is made, too, if that is possible. The errors are those of :meth:`compaction` and :meth:`Compaction.step`.
         """
         with self.compaction() as compaction:
-            return compaction.step()
+            return compaction.step(largest_free=largest_free)
 
     # ---- pages and limits -------------------------------------------------------------------------------
 

@@ -34,6 +34,7 @@ movable: quire.Allocation = memory.allocate(64, movable=True)
 with memory.compaction() as compaction:
     moves: int = compaction.step(moves=10, bytes=1 << 20).moves
 done: quire.CompactionStatistics = memory.compact()
+memory.compact(largest_free=1 << 20)
 most: quire.CompactionStatistics = memory.estimate_compaction()
 view: memoryview = memory.array("float32", (2, 3)).view()
 names: List[str] = [r.name for r in memory.ranges() if not r.is_free]

@@ -209,6 +209,13 @@ class Memories(unittest.TestCase):
         del views
         self.assertEqual(memory.compact().moves, 4)
 
+    def test_largest_free(self):
+        memory = quire.open_host().create_memory(movable=True, pages=quire.PagePolicy(page_size=MIB))
+        kept = [memory.allocate(MIB // 8) for _ in range(8)][::2]
+        self.assertEqual((memory.compact().moves, memory.statistics.largest_free), (0, MIB // 8))
+        self.assertEqual(memory.compact(largest_free=MIB // 2).moves, 2)
+        self.assertEqual((memory.statistics.largest_free, len(kept)), (MIB // 2, 4))
+
     def test_buffers_move(self):
         memory = quire.open_host().create_memory(pages=quire.PagePolicy(page_size=MIB))
         for movable in (False, True):
@@ -229,7 +236,7 @@ class Memories(unittest.TestCase):
             memory.destroy()
         memory = device.create_memory()
         with memory.compaction() as compaction:
-            for name in ("moves", "bytes", "records"):
+            for name in ("moves", "bytes", "records", "largest_free"):
                 self.assertRaises(TypeError, compaction.step, **{name: "1"})
                 self.assertRaises(quire.InvalidArgumentError, compaction.step, **{name: -1})
         memory.destroy()
