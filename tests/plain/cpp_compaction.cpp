@@ -87,6 +87,52 @@ static void test_largest_free()
     CHECK(memory.stats()->largest_free == 4 * part_size);
 }
 
+static void test_stream()
+{
+    quire::device device = open_host();
+    quire::memory memory = quire::memory::create(device, compacted_pages()).value();
+    if (!can_compact(memory))
+        return;
+    const quire::stream stream = quire::stream::create(device).value();
+    std::vector<quire::allocation> made = put_parts(memory, true);
+    const quire::compaction compaction = quire::compaction::begin(memory).value();
+    CHECK(compaction.step_on_stream(stream)->moves == 3);
+    CHECK(quire::await(stream.mark().value()));
+    char kept[4];
+    CHECK(made[6].read(0, kept, 4) && std::memcmp(kept, "kept", 4) == 0);
+    CHECK(made[6].place()->page == 0 && compaction.stats()->moves == 3);
+}
+
+static void test_offers()
+{
+    quire::device device = open_host();
+    quire::memory memory = quire::memory::create(device, compacted_pages()).value();
+    if (!can_compact(memory))
+        return;
+    std::vector<quire::allocation> made = put_parts(memory, true);
+    const quire::compaction compaction = quire::compaction::begin(memory).value();
+    const auto moves = compaction.offer(8).value();
+    CHECK(moves.size() == 3 && memory.stats()->allocation_count == 7 + 3);
+    for (const quire_compact_move &move : moves) {
+        quire_copy_options copy = {};
+        copy.to.memory = copy.from.memory = memory.handle();
+        copy.to.allocation = move.target;
+        copy.from.allocation = move.source;
+        CHECK(quire_copy(&copy, nullptr) == QUIRE_SUCCESS);
+        CHECK(compaction.accept(move));
+        CHECK(compaction.accept(move).code() == QUIRE_ERROR_INVALID_ARGUMENT);
+    }
+    char kept[4];
+    CHECK(made[6].read(0, kept, 4) && std::memcmp(kept, "kept", 4) == 0);
+    CHECK(compaction.stats()->moves == 3 && compaction.stats()->pages_freed == 1);
+    CHECK(compaction.offer(8)->empty() && compaction.stats()->is_complete);
+    made.erase(made.begin() + 1, made.end());
+    CHECK(compaction.decline(moves[0]).code() == QUIRE_ERROR_INVALID_ARGUMENT);
+    quire_compact_limits wrong = {};
+    wrong.unused[1] = 1;
+    CHECK(compaction.offer(1, wrong).code() == QUIRE_ERROR_INVALID_ARGUMENT);
+}
+
 static void test_buffers()
 {
     quire::device device = open_host();
@@ -152,6 +198,8 @@ int main()
     run_case("a step moves up to its limits", test_compaction);
     run_case("a compaction moves what is movable", test_what_moves);
     run_case("a stretch of a page becomes free", test_largest_free);
+    run_case("copies in the order of a stream", test_stream);
+    run_case("moves of the caller", test_offers);
     run_case("buffers move", test_buffers);
     run_case("a compaction keeps its memory", test_lives_of_compactions);
     std::printf("1..%d\n", cases);

@@ -9,7 +9,11 @@
 #ifndef QUIRE_HPP_MEMORY_HPP
 #define QUIRE_HPP_MEMORY_HPP
 
+#include <cstddef>
+#include <vector>
+
 #include "quire/hpp/options.hpp"
+#include "quire/hpp/stream.hpp"
 
 namespace quire
 {
@@ -307,6 +311,57 @@ class compaction : public detail::owner<detail::compaction_traits>
     {
         quire_compact_stats stats;
         const quire_result code = quire_compact_step(handle_, &limits, &stats);
+        return checked(code, std::move(stats));
+    }
+
+    /* The same with copies in the order of a stream. quire_compact_step_on_stream */
+    result<quire_compact_stats> step_on_stream(const stream &order,
+                                               const quire_compact_limits &limits = {}) const
+    {
+        quire_compact_stats stats;
+        const quire_result code =
+            quire_compact_step_on_stream(handle_, &limits, order.handle(), &stats);
+        return checked(code, std::move(stats));
+    }
+
+    /* Offers up to `most` moves that the caller executes, and accepts or declines; none: see
+       stats().is_complete. A call that fails declines what it has offered. May throw
+       std::bad_alloc before it offers. quire_compact_offer */
+    result<std::vector<quire_compact_move>> offer(std::size_t most,
+                                                  const quire_compact_limits &limits = {}) const
+    {
+        std::vector<quire_compact_move> moves(most);
+        std::uint64_t count = 0;
+        const quire_result code =
+            quire_compact_offer(handle_, &limits, moves.data(), most, &count, nullptr);
+        moves.resize(static_cast<std::size_t>(count));
+        if (code == QUIRE_SUCCESS)
+            return checked(code, std::move(moves));
+        result<std::vector<quire_compact_move>> failed =
+            checked(code, std::vector<quire_compact_move>());
+        for (const quire_compact_move &move : moves)
+            (void)quire_compact_decline(handle_, &move);
+        return failed;
+    }
+
+    /* The source has the place of the target from now on; the old place is free after the point,
+       without one at once. quire_compact_accept */
+    status accept(const quire_compact_move &move, const quire_point *after = nullptr) const
+    {
+        return checked(quire_compact_accept(handle_, &move, after));
+    }
+
+    /* quire_compact_decline */
+    status decline(const quire_compact_move &move) const
+    {
+        return checked(quire_compact_decline(handle_, &move));
+    }
+
+    /* quire_compact_get_stats */
+    result<quire_compact_stats> stats() const
+    {
+        quire_compact_stats stats;
+        const quire_result code = quire_compact_get_stats(handle_, &stats);
         return checked(code, std::move(stats));
     }
 

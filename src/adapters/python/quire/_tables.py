@@ -489,6 +489,8 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "quire_compact_estimate": (c_int, [c_void_p, POINTER(quire_compact_stats)]),
     "quire_compact_begin": (c_int, [c_void_p, POINTER(c_void_p)]),
     "quire_compact_step": (c_int, [c_void_p, POINTER(quire_compact_limits), POINTER(quire_compact_stats)]),
+    "quire_compact_step_on_stream": (c_int, [
+        c_void_p, POINTER(quire_compact_limits), c_void_p, POINTER(quire_compact_stats)]),
     "quire_compact_end": (None, [POINTER(c_void_p)]),
     "quire_copy": (c_int, [POINTER(quire_copy_options), POINTER(quire_point)]),
     "quire_fill": (c_int, [c_void_p, quire_allocation, POINTER(quire_fill_options), POINTER(quire_point)]),

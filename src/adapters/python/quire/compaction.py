@@ -2,14 +2,15 @@
 """Compaction: movable allocations leave the emptiest pages of a memory, which become free."""
 
 import ctypes
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Optional
 
 from . import _owner
 from . import _tables as tables
-from ._arguments import number
+from ._arguments import number, optional
 from ._native import lib
 from ._records import read
 from .insight import CompactionStatistics
+from .stream import Stream
 
 if TYPE_CHECKING:
     from .memory import Memory
@@ -45,20 +46,30 @@ class Compaction(_owner.Unique):
                                    memory._owner)
         memory._owner.call(lib.quire_compact_begin, ctypes.byref(self._owner.native))
 
-    def step(self, moves: int = 0, bytes: int = 0, records: int = 0, largest_free: int = 0) -> CompactionStatistics:
+    def step(self, moves: int = 0, bytes: int = 0, records: int = 0, largest_free: int = 0,
+             stream: Optional[Stream] = None) -> CompactionStatistics:
         """Move allocations until a limit is reached, or no further page can be freed. Return what was done so far.
 
         A step moves at most `moves` allocations and `bytes` of contents (a larger allocation moves alone), and looks
         at about `records` pages and allocations; 0: no limit. `largest_free` is a goal: once no page can be freed,
-        allocations leave a stretch of a page, so that a free range of so many bytes exists. The statistics are those since the compaction began.
-        Pages that become empty go back to the device at once. Raises OutOfHostMemoryError, TooManyAllocationsError
-        and what copies raise; every allocation then has its contents, and the next step goes on.
+        allocations leave a stretch of a page, so that a free range of so many bytes exists. The statistics are those
+        since the compaction began. With a stream the copies come after its earlier work, which may use the
+        allocations, and before its later work. Pages that become empty go back to the device at once, or after the
+        copies. Raises OutOfHostMemoryError, TooManyAllocationsError and what copies raise; every allocation then has
+        its contents, and the next step goes on.
         """
+        optional("stream", stream, Stream)
         limits = tables.quire_compact_limits(moves=number("moves", moves), bytes=number("bytes", bytes),
                                              records=number("records", records),
                                              largest_free=number("largest_free", largest_free))
         done = tables.quire_compact_stats()
-        self._owner.call(lib.quire_compact_step, ctypes.byref(limits), ctypes.byref(done))
+        if stream is None:
+            self._owner.call(lib.quire_compact_step, ctypes.byref(limits), ctypes.byref(done))
+            return read(CompactionStatistics, done)
+        with stream._owner.held():
+            self._memory._owner.use_on(stream._owner)
+            self._owner.call(lib.quire_compact_step_on_stream, ctypes.byref(limits), stream._owner.pointer,
+                             ctypes.byref(done))
         return read(CompactionStatistics, done)
 
     def end(self) -> None:

@@ -372,7 +372,8 @@ class Memory(_owner.Unique):
     def compact(self, largest_free: int = 0) -> CompactionStatistics:
         """Move movable allocations until no further page can be freed. Return what was done.
 
-        With `largest_free` a free range of so many bytes is made, too, if that is possible. The errors are those of :meth:`compaction` and :meth:`Compaction.step`.
+        With `largest_free` a free range of so many bytes is made, too, if that is possible. The errors are those of
+        :meth:`compaction` and :meth:`Compaction.step`.
         """
         with self.compaction() as compaction:
             return compaction.step(largest_free=largest_free)

@@ -209,6 +209,19 @@ class Memories(unittest.TestCase):
         del views
         self.assertEqual(memory.compact().moves, 4)
 
+    def test_compaction_on_a_stream(self):
+        memory, kept = self.half_empty(movable=True)
+        stream = memory.device.create_stream()
+        with memory.compaction() as compaction:
+            done = compaction.step(stream=stream)
+            stream.synchronize()
+        self.assertEqual((done.moves, memory.statistics.page_count), (4, 1))
+        self.assertEqual([a.read(0, 1)[0] for a in kept], list(range(8)))
+        with memory.compaction() as compaction:
+            self.assertRaises(TypeError, compaction.step, stream=1)
+            stream.destroy()
+            self.assertRaises(quire.StaleHandleError, compaction.step, stream=stream)
+
     def test_largest_free(self):
         memory = quire.open_host().create_memory(movable=True, pages=quire.PagePolicy(page_size=MIB))
         kept = [memory.allocate(MIB // 8) for _ in range(8)][::2]
