@@ -241,7 +241,7 @@ static void print_replays(const tuning *t)
             if (both)
                 print_share(&trial_at(t, (uint32_t)place)->costs[i]);
         } else {
-            printf("  does not count: the device is too small for every candidate");
+            printf("  does not count: no candidate fits the device");
         }
         printf("\n");
     }

@@ -9,7 +9,7 @@
 
 #include "tests/contract/kit.h"
 
-enum { OPERATIONS = 1000, MOST = 200, MAX_MOVES = 8, CHECK_EVERY = 100 };
+enum { OPERATIONS = 600, MOST = 200, MAX_MOVES = 8, CHECK_EVERY = 100 };
 
 typedef struct item {
     quire_allocation handle;

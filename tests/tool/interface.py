@@ -162,8 +162,9 @@ def on_terminal(columns, *args):
 def case_width():
     """map and tune fit the terminal, or 80 columns; a wide terminal shows more."""
     write("t.csv", (TRACES / "recorded-imagemagick.csv").read_text())
-    for args in (["map", "t.csv"], ["map", "t.csv", "--page-size", "3000K"], ["tune", "t.csv"],
-                 ["tune", "t.csv", "--fit", "linear", "--all"]):
+    write("small.csv", SMALL.read_text())
+    for args in (["map", "t.csv"], ["map", "t.csv", "--page-size", "3000K"], ["tune", "small.csv"],
+                 ["tune", "small.csv", "--fit", "linear", "--all"]):
         lines = run(*args, env={**os.environ, "LC_ALL": "C.UTF-8"}).out.splitlines()
         yield from (f"{args}: {line!r}" for line in lines if len(line) > 80)
         narrow, wide = on_terminal(80, *args), on_terminal(140, *args)

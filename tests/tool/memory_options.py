@@ -205,7 +205,7 @@ def churn(events):
     return write(f"churn-{events}.csv", "\n".join(rows) + "\n")
 
 
-LONG = 20000  # events
+LONG = 14000  # events
 
 
 def tuned(trace, *args):
