@@ -41,12 +41,13 @@ typedef struct quire_compact_limits {
     uint64_t moves;
     uint64_t bytes;   /* of contents; a larger allocation moves alone */
     uint64_t records; /* pages and allocations that are looked at, and up to 1,024 and the number of
-                         pages more; a step that finds nothing to move ends too */
+                         pages more, for the goal below those of a page; a step that finds nothing
+                         to move ends too */
     /*
      * No limit, but a goal: bytes of a free range that is to exist in a page; 0: none. Once no page
-     * can be freed, allocations leave one stretch of a page, for places in the same page or in
-     * others, if all of them can. Where quire executes the moves the range is free on return, on a
-     * stream once the copies are done.
+     * can be freed, the allocations of one stretch of a page, at most 512 ranges, leave it for
+     * places in the same page or in others, if all of them can. The range is free when the moves
+     * have ended, on a stream once the copies are done.
      */
     uint64_t largest_free;
     uint64_t unused[3]; /* must be zero */

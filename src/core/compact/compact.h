@@ -22,8 +22,8 @@
  * Convergence: nothing moves unless a page or a stretch will be free, but for what other threads do
  * meanwhile.
  *
- * A step looks at a bounded number of records under each hold of a shard's lock, and copies
- * without a lock. Other threads allocate, use and free meanwhile.
+ * A step looks at a bounded number of records under each hold of a shard's lock, for a stretch at
+ * those of one page, and copies without a lock. Other threads allocate, use and free meanwhile.
  */
 #ifndef QUIRE_SRC_CORE_COMPACT_COMPACT_H
 #define QUIRE_SRC_CORE_COMPACT_COMPACT_H
