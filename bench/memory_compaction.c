@@ -4,7 +4,7 @@
  * copies cost nothing. First a memory of about 1 GB of holes, whose allocations come and go: each
  * frame frees and allocates a few, and makes one small step; then the same memory, which no other
  * call changes, until the compaction is complete. Then a memory of which a random half was freed,
- * in one step.
+ * in one step. Then one page, of which a random half was freed: the goal of a free range.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,6 +29,7 @@ enum {
     MOVES = 10   /* at most, of a step */
 };
 static const uint64_t PAGE = 8 * MIB;
+static const uint64_t RANGE_PAGE = 256 * MIB;
 static const double GOAL_MB = 100;
 
 /* ---- a device without bytes --------------------------------------------------------------- */
@@ -121,16 +122,21 @@ static bool release_any(scene *s)
     return !quire_free(s->memory, freed);
 }
 
+/* Without allocations, and with room for the handles of `many`. */
+static bool open(scene *s, uint64_t smallest, uint64_t largest, uint64_t many,
+                 quire_page_policy pages)
+{
+    const quire_memory_options options = {.shards = 1, .movable = true, .pages = pages};
+    *s = (scene){.sizes = {1}, .victims = {2}, .smallest = smallest, .largest = largest};
+    s->live = calloc(many, sizeof *s->live);
+    return s->live && !quire_device_create(&EMPTY_BACKEND, NULL, NULL, &s->device) &&
+           !quire_memory_create(s->device, &options, &s->memory);
+}
+
 /* Allocates `many`, and frees some at random until `left` are live. */
 static bool begin(scene *s, uint64_t smallest, uint64_t largest, uint64_t many, uint64_t left)
 {
-    *s = (scene){.sizes = {1}, .victims = {2}, .smallest = smallest, .largest = largest};
-    s->live = calloc(many, sizeof *s->live);
-    bool good = s->live && !quire_device_create(&EMPTY_BACKEND, NULL, NULL, &s->device) &&
-                !quire_memory_create(
-                    s->device,
-                    &(quire_memory_options){.shards = 1, .movable = true, .pages.page_size = PAGE},
-                    &s->memory);
+    bool good = open(s, smallest, largest, many, (quire_page_policy){.page_size = PAGE});
     while (good && s->count < many)
         good = allocate(s);
     while (good && s->count > left)
@@ -284,6 +290,49 @@ static void measure_half(memory_bench *b)
     end(&s);
 }
 
+/* ---- a free range ------------------------------------------------------------------------- */
+
+static void report_range(memory_bench *b, uint64_t before, uint64_t wanted, uint64_t after,
+                         const quire_compact_stats *done, double ms)
+{
+    printf("  a page of %" PRIu64 " MiB, half freed: largest free range %.2f MiB; %" PRIu64
+           " MiB wanted, %.2f MiB after %" PRIu64 " moves of %.2f MiB, %.2f ms\n",
+           RANGE_PAGE / MIB, (double)before / (double)MIB, wanted / MIB,
+           (double)after / (double)MIB, done->moves, (double)done->bytes_moved / (double)MIB, ms);
+    qi_json_object(&b->out.json, NULL);
+    qi_json_text(&b->out.json, "part", "range");
+    qi_json_number(&b->out.json, "wanted_bytes", wanted);
+    qi_json_number(&b->out.json, "begin_bytes", before);
+    qi_json_number(&b->out.json, "end_bytes", after);
+    qi_json_number(&b->out.json, "moves", done->moves);
+    qi_json_number(&b->out.json, "bytes_moved", done->bytes_moved);
+    qi_json_real(&b->out.json, "ms", ms);
+    qi_json_end_object(&b->out.json);
+}
+
+/* One page is filled, and a random half freed. */
+static void measure_range(memory_bench *b, uint64_t wanted)
+{
+    scene s;
+    quire_compaction *c = NULL;
+    quire_compact_stats done;
+    const quire_page_policy one = {.page_size = RANGE_PAGE, .max_pages = 1};
+    const quire_compact_limits limits = {.largest_free = wanted};
+    bool good = open(&s, 4 * KIB, MIB, MANY, one);
+    while (good && s.count < MANY && allocate(&s)) {
+    }
+    for (uint64_t left = s.count / 2; good && s.count > left;)
+        good = release_any(&s);
+    if (good && !quire_compact_begin(s.memory, &c)) {
+        const uint64_t before = stats_of(&s).largest_free, since = ticks_now();
+        if (!quire_compact_step(c, &limits, &done))
+            report_range(b, before, wanted, stats_of(&s).largest_free, &done,
+                         (double)ticks_spent(since) * the_clock.ns / 1e6);
+    }
+    quire_compact_end(&c);
+    end(&s);
+}
+
 void measure_compaction(memory_bench *b)
 {
     qi_json_array(&b->out.json, "compaction");
@@ -295,6 +344,8 @@ void measure_compaction(memory_bench *b)
         measure_frames(b, true);
         measure_frames(b, false);
         measure_half(b);
+        measure_range(b, RANGE_PAGE / 16);
+        measure_range(b, RANGE_PAGE / 4);
     }
     qi_json_end_array(&b->out.json);
 }

@@ -101,13 +101,16 @@ def wait_problems(figures):
 def compaction_problems(figures):
     """Holes become fewer, and what is left of a memory needs few pages."""
     rows = {row["part"]: row for row in figures["compaction"]}
-    if set(rows) != {"changes", "alone", "half"}:
+    if set(rows) != {"changes", "alone", "half", "range"}:
         yield f"parts: {sorted(rows)}"
         return
     for part in ("changes", "alone"):
         row = rows[part]
         times = [row[key] for key in ("p50_us", "p99_us", "p999_us", "max_us")]
         if times != sorted(times) or times[0] <= 0 or not row["moves"] or row["end_mb"] >= row["begin_mb"]:
+            yield str(row)
+    for row in figures["compaction"]:
+        if row["part"] == "range" and not row["begin_bytes"] < row["wanted_bytes"] <= row["end_bytes"]:
             yield str(row)
     row = rows["half"]
     if row["end_bytes"] >= row["begin_bytes"] or row["end_bytes"] > row["live_bytes"] / 0.97 + 2 * (8 << 20):
