@@ -18,9 +18,6 @@
 /* Bytes of the name that are shown: a long name leaves room for the rest of the report. */
 enum { MAX_SHOWN = 128 };
 
-/* Allocations that a refusal looks at for what compaction would free. */
-enum { MAX_LOOKED_AT = 4096 };
-
 void qi_oom_count(quire_memory *memory)
 {
     qi_shard *shard = qi_shard_mine(memory);
@@ -173,7 +170,7 @@ quire_result qi_oom_report(quire_memory *memory, const qi_oom_request *request, 
     facts f;
     qi_oom_count(memory);
     f.room = qi_stats_get_room(memory);
-    f.compactable = qi_compactable_get(memory, MAX_LOOKED_AT);
+    f.compactable = qi_compactable_for_refusal(memory);
     f.request = *request;
     f.flags = memory->flags;
     f.kind = memory->kind;

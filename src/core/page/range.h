@@ -114,8 +114,10 @@ static inline void qi_range_fill_record(qi_shard *shard, const qi_range_request 
         .object = (uint8_t)request->object,
         .extras = request->extras,
     };
-    if (qi_unlikely(request->extras))
+    if (qi_unlikely(request->extras)) {
         qi_range_note_alignment(record, request);
+        shard->has_had_movable |= (request->extras & QI_EXTRA_MOVABLE) != 0;
+    }
     qi_range_count_in(shard, record);
 }
 

@@ -28,6 +28,12 @@
 #include "src/core/state/peaks.h"
 #include "src/core/state/shard.h"
 
+/* What a compaction would do at most. */
+typedef struct qi_compactable {
+    uint64_t pages, page_bytes;
+    uint64_t moves, move_bytes; /* of the allocations, with left padding */
+} qi_compactable;
+
 struct quire_memory {
     quire_device *device;
     quire_memory *next_of_device;
@@ -59,6 +65,8 @@ struct quire_memory {
     qi_calls calls;
     qi_account account; /* bytes of its pages, from before their creation until after their end */
 
+    qi_compactable compactable; /* as the last refusal found it; protected by the pages' lock */
+    uint64_t compactable_at;    /* sum of the counters then: stats/compactable.c; likewise */
     struct quire_compaction *compaction; /* that has not ended; protected by the pages' lock */
     const void *mover; /* qi_thread_self of the thread that is in a step of it; likewise; or NULL */
     uint64_t max_fast_size;         /* see qi_request_max_fast; 0 disables the fast path */

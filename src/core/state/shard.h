@@ -93,6 +93,7 @@ typedef struct qi_shard {
        one shard: see state/peaks.h. */
     _Alignas(QI_CACHE_LINE) quire_memory_stats stats;
     qi_oom_record last_oom;
+    bool has_had_movable;                     /* allocations in shared pages */
     struct qi_stream_queue *queues;           /* deferred frees by stream: stream_queue.h */
     const struct quire_stream *recent_stream; /* the stream looked up last, or NULL */
     struct qi_stream_queue *recent_queue;     /* and its queue */

@@ -9,6 +9,7 @@
 #include "src/space/fit.h"
 #include "src/space/space.h"
 
+enum { MAX_LOOKED_AT = 4096 }; /* allocations that a refusal looks at */
 enum { WORTH = 128 }; /* a page is worth emptying if at least this part of it is free: 1 / WORTH */
 
 const char *qi_compact_obstacle(const quire_memory *memory)
@@ -153,4 +154,43 @@ qi_compactable qi_compactable_get(quire_memory *memory, uint64_t records)
         qi_lock_release(&memory->shards[i]->lock);
     }
     return sum;
+}
+
+/* Returns whether allocations of the memory were ever movable. `*changes` differs once one was
+   allocated or freed, a page made or destroyed, or a round of a compaction begun. */
+static bool has_had_movable(quire_memory *memory, uint64_t *changes)
+{
+    bool any = false;
+    qi_lock_acquire(&memory->pages.lock);
+    const quire_memory_stats *pages = &memory->pages.stats;
+    *changes = 1 + pages->pages_created + pages->pages_destroyed + memory->pages.compact_rounds;
+    qi_lock_release(&memory->pages.lock);
+    for (uint32_t i = 0; i < qi_shard_count(memory); i++) {
+        qi_shard *shard = memory->shards[i];
+        qi_lock_acquire(&shard->lock);
+        any |= shard->has_had_movable;
+        *changes += 2 * qi_atomic_load_u64(&shard->allocations); /* and frees: stats.c */
+        *changes -= shard->stats.allocation_count;
+        qi_lock_release(&shard->lock);
+    }
+    return any;
+}
+
+qi_compactable qi_compactable_for_refusal(quire_memory *memory)
+{
+    uint64_t changes;
+    if (!has_had_movable(memory, &changes))
+        return (qi_compactable){.pages = 0};
+    qi_lock_acquire(&memory->pages.lock);
+    qi_compactable most = memory->compactable;
+    const bool is_known = memory->compactable_at == changes;
+    qi_lock_release(&memory->pages.lock);
+    if (is_known)
+        return most;
+    most = qi_compactable_get(memory, MAX_LOOKED_AT);
+    qi_lock_acquire(&memory->pages.lock);
+    memory->compactable = most;
+    memory->compactable_at = changes;
+    qi_lock_release(&memory->pages.lock);
+    return most;
 }

@@ -8,21 +8,18 @@
 
 #include "src/core/state/memory.h"
 
-/* What a compaction would do at most. */
-typedef struct qi_compactable {
-    uint64_t pages, page_bytes;
-    uint64_t moves, move_bytes; /* of the allocations, with left padding */
-} qi_compactable;
-
 /* NULL if allocations of the memory can move. Otherwise why not, as the end of a sentence. */
 const char *qi_compact_obstacle(const quire_memory *memory);
 
 /*
  * Takes the lock of one shard after the other. Looks at up to `records` allocations, from the
- * emptiest pages on; pages with further ones count as pages that stay. Needs no host memory: a
- * refusal asks for it.
+ * emptiest pages on; pages with further ones count as pages that stay. Needs no host memory.
  */
 qi_compactable qi_compactable_get(quire_memory *memory, uint64_t records);
+
+/* The same for a refusal, with 4,096 records. Looks at no page if no allocation was ever movable,
+   or if nothing has changed since the last refusal: programs are refused again and again. */
+qi_compactable qi_compactable_for_refusal(quire_memory *memory);
 
 /* Requires the lock of the shard and of the pages, because another shard may have the page. Whether
    the page has allocations of this shard that ranges elsewhere could hold. */

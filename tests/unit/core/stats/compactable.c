@@ -183,6 +183,9 @@ CASE(a_refusal_says_what_compaction_would_free, .pages.max_pages = 4)
               "free in 4 pages, of which compaction would free up to 2 (128 KiB). Tried: ");
     CHECK_EQ(compact(f).pages_freed, 2);
     ALLOCATE(f, .size = PAGE);
+    ALLOCATE(f, .size = PAGE);
+    ALLOCATE_FAILS(f, QUIRE_ERROR_TOO_MANY_PAGES, .size = PAGE);
+    CHECK(!strstr(quire_last_error(), "compaction"));
 }
 
 /* ---- beside compaction -------------------------------------------------------------------- */
