@@ -3,32 +3,27 @@
  * buffers.c - buffers of quire_buffer_options that move: with a new native object, which is bound
  * to the new place, or without objects; by a step, on a stream; what stays; failures.
  */
-#include "quire/compact.h"
-#include "quire/stream.h"
-#include "src/core/checked.h"
-#include "tests/support/fixture.h"
+#include "tests/support/compacted.h"
 
 enum { PAGE = 65536, PART = PAGE / 8, LEFT = 3 };
 
 typedef struct scene {
-    fixture f;
-    quire_stream *stream;
+    compacted b;
     quire_buffer made[LEFT]; /* alone on the second page */
     quire_native before[LEFT];
-    quire_compaction *c;
 } scene;
 
 static quire_buffer make(scene *s, const quire_buffer_options *options)
 {
     quire_buffer buffer;
-    CHECK_OK(quire_buffer_create(s->f.memory, options, &buffer));
+    CHECK_OK(quire_buffer_create(s->b.f.memory, options, &buffer));
     return buffer;
 }
 
 static quire_native native_of(scene *s, quire_buffer buffer)
 {
     quire_native native;
-    CHECK_OK(quire_allocation_get_native(s->f.memory, buffer.allocation, &native));
+    CHECK_OK(quire_allocation_get_native(s->b.f.memory, buffer.allocation, &native));
     return native;
 }
 
@@ -39,15 +34,15 @@ static void put(scene *s, const quire_buffer_options *options)
     quire_buffer_options own = *options;
     own.size = PART - 100;
     for (int i = 0; i < 8; i++)
-        full[i] = ALLOCATE(&s->f, .size = PART);
+        full[i] = ALLOCATE(&s->b.f, .size = PART);
     for (uint64_t i = 0; i < LEFT; i++) {
         s->made[i] = make(s, &own);
-        CHECK_OK(quire_write(s->f.memory, s->made[i].allocation, 0, &i, sizeof i));
+        CHECK_OK(quire_write(s->b.f.memory, s->made[i].allocation, 0, &i, sizeof i));
         s->before[i] = native_of(s, s->made[i]);
     }
     for (int i = 0; i < 4; i++)
-        CHECK_OK(quire_free(s->f.memory, full[i]));
-    CHECK_EQ(fixture_stats(&s->f).page_count, 2);
+        CHECK_OK(quire_free(s->b.f.memory, full[i]));
+    CHECK_EQ(fixture_stats(&s->b.f).page_count, 2);
 }
 
 static void leave_out_objects(fake_backend *fake)
@@ -61,36 +56,16 @@ static void leave_out_objects(fake_backend *fake)
 static void begin(scene *s, bool has_objects, const quire_memory_options *options)
 {
     quire_memory_options all = *options;
-    if (QI_IS_CHECKED)
-        unit_skip("checked builds move nothing");
-    fixture_prepare(&s->f);
-    fake_offer_copies(&s->f.fake);
-    fake_offer_streams(&s->f.fake);
+    compacted_prepare(&s->b);
     if (!has_objects)
-        leave_out_objects(&s->f.fake);
-    all.kind.mask = 1;
-    all.shards = 1;
+        leave_out_objects(&s->b.f.fake);
     all.pages.page_size = PAGE;
-    fixture_open(&s->f, &all);
-    CHECK_OK(quire_stream_create(s->f.device, NULL, &s->stream));
-    CHECK_OK(quire_compact_begin(s->f.memory, &s->c));
-}
-
-static void run_stream(scene *s)
-{
-    fake_stream_run(quire_stream_native(s->stream), UINT64_MAX);
-    CHECK_OK(quire_collect(s->f.memory, NULL));
+    compacted_open(&s->b, &all);
 }
 
 static void end(scene *s)
 {
-    run_stream(s);
-    quire_compact_end(&s->c);
-    CHECK_OK(quire_memory_check(s->f.memory));
-    quire_memory_destroy_all(&s->f.memory);
-    CHECK_OK(quire_stream_destroy(&s->stream));
-    CHECK_OK(quire_device_destroy(&s->f.device));
-    CHECK_EQ(s->f.fake.pages + s->f.fake.objects, 0);
+    compacted_end(&s->b);
 }
 
 #define CASE_OF(name, has_objects, ...)                                                            \
@@ -102,7 +77,7 @@ static void expect_contents(scene *s)
 {
     for (uint64_t i = 0; i < LEFT; i++) {
         uint64_t found = 99;
-        CHECK_OK(quire_read(s->f.memory, s->made[i].allocation, 0, &found, sizeof found));
+        CHECK_OK(quire_read(s->b.f.memory, s->made[i].allocation, 0, &found, sizeof found));
         CHECK_EQ(found, i);
     }
 }
@@ -115,7 +90,7 @@ static void expect_moved(scene *s)
         quire_buffer_info info;
         CHECK(now.page.handle != s->before[i].page.handle);
         CHECK((now.handle != s->before[i].handle) == (s->before[i].handle != 0));
-        CHECK_OK(quire_buffer_get_info(s->f.memory, s->made[i], &info));
+        CHECK_OK(quire_buffer_get_info(s->b.f.memory, s->made[i], &info));
         CHECK_EQ(info.size, PART - 100);
         CHECK_EQ(info.usage, QUIRE_USAGE_STORAGE);
     }
@@ -125,8 +100,8 @@ static void expect_moved(scene *s)
 static quire_compact_stats step(scene *s)
 {
     quire_compact_stats done;
-    CHECK_OK(quire_compact_step(s->c, NULL, &done));
-    CHECK_OK(quire_memory_check(s->f.memory));
+    CHECK_OK(quire_compact_step(s->b.c, NULL, &done));
+    CHECK_OK(quire_memory_check(s->b.f.memory));
     return done;
 }
 
@@ -138,11 +113,11 @@ static const quire_buffer_options fixed = {.usage = QUIRE_USAGE_STORAGE};
 CASE(a_buffer_gets_a_new_object_at_its_new_place)
 {
     put(s, &movable);
-    const uint64_t objects = s->f.fake.objects;
+    const uint64_t objects = s->b.f.fake.objects;
     const quire_compact_stats done = step(s);
     CHECK_EQ(done.moves, LEFT);
     CHECK_EQ(done.pages_freed, 1);
-    CHECK_EQ(s->f.fake.objects, objects);
+    CHECK_EQ(s->b.f.fake.objects, objects);
     expect_moved(s);
 }
 
@@ -150,7 +125,7 @@ CASE_OF(without_objects_the_contents_move, false, .name = "m")
 {
     put(s, &movable);
     CHECK_EQ(step(s).moves, LEFT);
-    CHECK_EQ(s->f.fake.objects, 0);
+    CHECK_EQ(s->b.f.fake.objects, 0);
     expect_moved(s);
 }
 
@@ -170,11 +145,12 @@ CASE_OF(names_and_user_data_stay_and_addresses_are_found, true, .find_by_address
     CHECK_EQ(step(s).moves, LEFT);
     expect_moved(s);
     for (int i = 0; i < LEFT; i++) {
-        const quire_allocation_info info = fixture_info(&s->f, s->made[i].allocation);
+        const quire_allocation_info info = fixture_info(&s->b.f, s->made[i].allocation);
         CHECK_EQ(info.user_data, 7);
-        CHECK_OK(quire_allocation_get_name(s->f.memory, s->made[i].allocation, name, sizeof name));
+        CHECK_OK(
+            quire_allocation_get_name(s->b.f.memory, s->made[i].allocation, name, sizeof name));
         CHECK_STR(name, "n");
-        CHECK_OK(quire_memory_find(s->f.memory, info.address + 3, &found));
+        CHECK_OK(quire_memory_find(s->b.f.memory, info.address + 3, &found));
         CHECK_EQ(found.id, s->made[i].allocation.id);
     }
 }
@@ -186,7 +162,7 @@ CASE(alignments_hold)
     put(s, &aligned);
     CHECK_EQ(step(s).moves, LEFT);
     for (int i = 0; i < LEFT; i++) {
-        const quire_allocation_info info = fixture_info(&s->f, s->made[i].allocation);
+        const quire_allocation_info info = fixture_info(&s->b.f, s->made[i].allocation);
         CHECK_EQ((info.address ? info.address : info.offset) % 4096, 0);
     }
     expect_moved(s);
@@ -200,11 +176,11 @@ CASE(a_free_range_with_another_alignment_is_no_place)
     aligned.alignment = PAGE / 2;
     aligned.size = PART;
     for (int i = 0; i < 8; i++)
-        gap[i] = ALLOCATE(&s->f, .size = PART);
+        gap[i] = ALLOCATE(&s->b.f, .size = PART);
     make(s, &aligned);
-    CHECK_OK(quire_free(s->f.memory, gap[3]));
+    CHECK_OK(quire_free(s->b.f.memory, gap[3]));
     CHECK_EQ(step(s).moves, 0);
-    CHECK_OK(quire_free(s->f.memory, gap[4]));
+    CHECK_OK(quire_free(s->b.f.memory, gap[4]));
     CHECK_EQ(step(s).moves, 1);
 }
 
@@ -215,12 +191,12 @@ CASE(others_stay)
     put(s, &fixed);
     CHECK_EQ(step(s).moves, 0);
     for (int i = 0; i < LEFT; i++)
-        CHECK_OK(quire_free(s->f.memory, s->made[i].allocation));
+        CHECK_OK(quire_free(s->b.f.memory, s->made[i].allocation));
     quire_buffer_options on_stream = movable;
-    on_stream.stream = s->stream;
+    on_stream.stream = s->b.stream;
     on_stream.size = PART;
     make(s, &on_stream);
-    IMAGE(&s->f, .width = 16);
+    IMAGE(&s->b.f, .width = 16);
     CHECK_EQ(step(s).moves, 0);
 }
 
@@ -231,7 +207,7 @@ CASE(buffers_are_not_offered)
     uint64_t count = 99;
     bool is_complete = false;
     put(s, &movable);
-    CHECK_OK(quire_compact_offer(s->c, NULL, moves, LEFT, &count, &is_complete));
+    CHECK_OK(quire_compact_offer(s->b.c, NULL, moves, LEFT, &count, &is_complete));
     CHECK_EQ(count, 0);
     CHECK(is_complete);
     CHECK_EQ(step(s).moves, LEFT);
@@ -243,14 +219,14 @@ CASE(the_old_object_lives_until_the_copy_is_done)
 {
     quire_compact_stats done;
     put(s, &movable);
-    const uint64_t objects = s->f.fake.objects;
-    CHECK_OK(quire_compact_step_on_stream(s->c, NULL, s->stream, &done));
+    const uint64_t objects = s->b.f.fake.objects;
+    CHECK_OK(quire_compact_step_on_stream(s->b.c, NULL, s->b.stream, &done));
     CHECK_EQ(done.moves, LEFT);
-    CHECK_EQ(s->f.fake.objects, objects + LEFT);
-    run_stream(s);
-    CHECK_EQ(s->f.fake.objects, objects);
+    CHECK_EQ(s->b.f.fake.objects, objects + LEFT);
+    compacted_run_stream(&s->b);
+    CHECK_EQ(s->b.f.fake.objects, objects);
     expect_moved(s);
-    CHECK_OK(quire_compact_step_on_stream(s->c, NULL, s->stream, &done));
+    CHECK_OK(quire_compact_step_on_stream(s->b.c, NULL, s->b.stream, &done));
     CHECK_EQ(done.pages_freed, 1);
 }
 
@@ -258,9 +234,9 @@ CASE(the_old_object_lives_until_the_copy_is_done)
 
 static void expect_whole(scene *s, uint64_t objects)
 {
-    run_stream(s);
-    CHECK_OK(quire_memory_check(s->f.memory));
-    CHECK_EQ(s->f.fake.objects, objects);
+    compacted_run_stream(&s->b);
+    CHECK_OK(quire_memory_check(s->b.f.memory));
+    CHECK_EQ(s->b.f.fake.objects, objects);
     expect_contents(s);
 }
 
@@ -270,17 +246,17 @@ static void fail_each(scene *s, quire_stream *stream)
     quire_result result = QUIRE_ERROR_OUT_OF_DEVICE_MEMORY;
     uint64_t failures = 0;
     put(s, &movable);
-    const uint64_t objects = s->f.fake.objects;
+    const uint64_t objects = s->b.f.fake.objects;
     while (result) {
-        fake_fail(&s->f.fake, ++failures, false, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
+        fake_fail(&s->b.f.fake, ++failures, false, QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
         const quire_compact_limits one = {.moves = 1};
-        result = stream ? quire_compact_step_on_stream(s->c, &one, stream, NULL)
-                        : quire_compact_step(s->c, &one, NULL);
-        fake_fail(&s->f.fake, 0, false, QUIRE_SUCCESS);
+        result = stream ? quire_compact_step_on_stream(s->b.c, &one, stream, NULL)
+                        : quire_compact_step(s->b.c, &one, NULL);
+        fake_fail(&s->b.f.fake, 0, false, QUIRE_SUCCESS);
         CHECK(!result || result == QUIRE_ERROR_OUT_OF_DEVICE_MEMORY);
         expect_whole(s, objects);
-        quire_compact_end(&s->c); /* what was declined moves in the next one */
-        CHECK_OK(quire_compact_begin(s->f.memory, &s->c));
+        quire_compact_end(&s->b.c); /* what was declined moves in the next one */
+        CHECK_OK(quire_compact_begin(s->b.f.memory, &s->b.c));
     }
     CHECK(failures > 3); /* to create, to bind, to copy */
     CHECK_EQ(step(s).pages_freed, 1);
@@ -294,5 +270,5 @@ CASE(a_failure_of_the_backend_leaves_each_where_its_info_says)
 
 CASE(so_does_one_on_a_stream)
 {
-    fail_each(s, s->stream);
+    fail_each(s, s->b.stream);
 }

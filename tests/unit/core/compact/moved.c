@@ -5,10 +5,7 @@
  */
 #include <stdio.h>
 
-#include "quire/compact.h"
-#include "quire/stream.h"
-#include "src/core/checked.h"
-#include "tests/support/fixture.h"
+#include "tests/support/compacted.h"
 
 enum { PAGE = 65536, PART = PAGE / 8, LEFT = 2 };
 
@@ -33,51 +30,37 @@ static void hear(void *user, quire_memory *memory, const quire_event *event)
 }
 
 typedef struct scene {
-    fixture f;
+    compacted b;
     heard h;
-    quire_stream *stream;
     quire_allocation made[LEFT];
-    quire_compaction *c;
 } scene;
 
 static void hear_with(scene *s, void (*event)(void *, quire_memory *, const quire_event *),
                       void *user)
 {
     const quire_hook hook = {.event = event, .user = user, .kinds = QUIRE_EVENT_MOVED};
-    CHECK_OK(quire_memory_set_hook(s->f.memory, &hook));
+    CHECK_OK(quire_memory_set_hook(s->b.f.memory, &hook));
 }
 
 /* Two pages, of which the second one has `LEFT` allocations, and the first one room for them. */
 static void begin(scene *s)
 {
     quire_allocation first[8];
-    if (QI_IS_CHECKED)
-        unit_skip("checked builds move nothing");
-    fixture_prepare(&s->f);
-    fake_offer_copies(&s->f.fake);
-    fake_offer_streams(&s->f.fake);
-    fixture_open(&s->f,
-                 &(quire_memory_options){.shards = 1, .movable = true, .pages.page_size = PAGE});
-    CHECK_OK(quire_stream_create(s->f.device, NULL, &s->stream));
+    compacted_prepare(&s->b);
+    compacted_open(&s->b, &(quire_memory_options){.movable = true, .pages.page_size = PAGE});
     for (int i = 0; i < 8; i++)
-        first[i] = ALLOCATE(&s->f, .size = PART);
+        first[i] = ALLOCATE(&s->b.f, .size = PART);
     for (int i = 0; i < LEFT; i++)
-        s->made[i] = ALLOCATE(&s->f, .size = PART, .name = i ? NULL : "one");
+        s->made[i] = ALLOCATE(&s->b.f, .size = PART, .name = i ? NULL : "one");
     for (int i = 0; i < LEFT; i++)
-        CHECK_OK(quire_free(s->f.memory, first[i]));
+        CHECK_OK(quire_free(s->b.f.memory, first[i]));
     s->h.count = 0;
     hear_with(s, hear, &s->h);
-    CHECK_OK(quire_compact_begin(s->f.memory, &s->c));
 }
 
 static void end(scene *s)
 {
-    quire_compact_end(&s->c);
-    fake_stream_run(quire_stream_native(s->stream), UINT64_MAX);
-    CHECK_OK(quire_memory_check(s->f.memory));
-    quire_memory_destroy_all(&s->f.memory);
-    CHECK_OK(quire_stream_destroy(&s->stream));
-    CHECK_OK(quire_device_destroy(&s->f.device));
+    compacted_end(&s->b);
 }
 
 #define CASE(name) UNIT_ON(moved, name, scene, s, begin(s), end)
@@ -106,15 +89,15 @@ static void expect_all(const scene *s)
 
 CASE(each_move_of_a_step_has_one)
 {
-    CHECK_OK(quire_compact_step(s->c, &(quire_compact_limits){.moves = 1}, NULL));
+    CHECK_OK(quire_compact_step(s->b.c, &(quire_compact_limits){.moves = 1}, NULL));
     CHECK_EQ(s->h.count, 1);
-    CHECK_OK(quire_compact_step(s->c, NULL, NULL));
+    CHECK_OK(quire_compact_step(s->b.c, NULL, NULL));
     expect_all(s);
 }
 
 CASE(each_move_of_a_step_on_a_stream_has_one)
 {
-    CHECK_OK(quire_compact_step_on_stream(s->c, NULL, s->stream, NULL));
+    CHECK_OK(quire_compact_step_on_stream(s->b.c, NULL, s->b.stream, NULL));
     expect_all(s);
 }
 
@@ -122,11 +105,11 @@ CASE(a_move_of_the_caller_has_one_when_it_is_accepted)
 {
     quire_compact_move moves[LEFT];
     uint64_t count;
-    CHECK_OK(quire_compact_offer(s->c, NULL, moves, LEFT, &count, NULL));
+    CHECK_OK(quire_compact_offer(s->b.c, NULL, moves, LEFT, &count, NULL));
     CHECK_EQ(count, LEFT);
     CHECK_EQ(s->h.count, 0);
-    CHECK_OK(quire_compact_decline(s->c, &moves[1]));
-    CHECK_OK(quire_compact_accept(s->c, &moves[0], NULL));
+    CHECK_OK(quire_compact_decline(s->b.c, &moves[1]));
+    CHECK_OK(quire_compact_accept(s->b.c, &moves[0], NULL));
     CHECK_EQ(s->h.count, 1);
     CHECK_EQ(s->h.events[0].allocation.id, moves[0].source.id);
 }
@@ -144,7 +127,7 @@ static void free_two(void *user, quire_memory *memory, const quire_event *event)
 CASE(the_hook_may_free_what_has_moved)
 {
     hear_with(s, free_two, s);
-    CHECK_OK(quire_compact_step(s->c, NULL, NULL));
+    CHECK_OK(quire_compact_step(s->b.c, NULL, NULL));
     CHECK_EQ(s->h.count, LEFT / 2);
-    CHECK_EQ(fixture_stats(&s->f).allocation_count, 8 - LEFT);
+    CHECK_EQ(fixture_stats(&s->b.f).allocation_count, 8 - LEFT);
 }

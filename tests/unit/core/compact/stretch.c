@@ -4,63 +4,43 @@
  * same page or in others. Which stretch, what keeps one from becoming free, limits, a stream, and
  * moves of the caller.
  */
-#include "quire/compact.h"
-#include "quire/stream.h"
-#include "src/core/checked.h"
-#include "tests/support/fixture.h"
+#include <string.h>
+
+#include "tests/support/compacted.h"
 #include "tests/support/random.h"
 
 enum { PAGE = 65536, PARTS = 8, PART = PAGE / PARTS };
 
 typedef struct scene {
-    fixture f;
-    quire_stream *stream;
-    quire_compaction *c;
+    compacted b;
     quire_allocation parts[2 * PARTS]; /* of two pages; {0}: freed */
 } scene;
 
-static void begin(scene *s, const quire_memory_options *options)
+static void begin(scene *s, uint32_t shards)
 {
-    quire_memory_options all = *options;
-    if (QI_IS_CHECKED)
-        unit_skip("checked builds move nothing");
     memset(s, 0, sizeof *s);
-    fixture_prepare(&s->f);
-    fake_offer_copies(&s->f.fake);
-    fake_offer_streams(&s->f.fake);
-    all.kind.mask = 1;
-    all.shards = all.shards ? all.shards : 1;
-    all.pages.page_size = PAGE;
-    fixture_open(&s->f, &all);
-    CHECK_OK(quire_stream_create(s->f.device, NULL, &s->stream));
-    CHECK_OK(quire_compact_begin(s->f.memory, &s->c));
+    compacted_prepare(&s->b);
+    compacted_open(&s->b, &(quire_memory_options){.shards = shards, .pages.page_size = PAGE});
 }
 
 static void end(scene *s)
 {
-    quire_compact_end(&s->c);
-    fake_stream_run(quire_stream_native(s->stream), UINT64_MAX);
-    CHECK_OK(quire_memory_check(s->f.memory));
-    quire_memory_destroy_all(&s->f.memory);
-    CHECK_OK(quire_stream_destroy(&s->stream));
-    CHECK_OK(quire_device_destroy(&s->f.device));
+    compacted_end(&s->b);
 }
 
-#define CASE(case_name) UNIT_ON(stretch, case_name, scene, s, begin(s, &one_shard), end)
-
-static const quire_memory_options one_shard = {.name = "m"};
+#define CASE(name) UNIT_ON(stretch, name, scene, s, begin(s, 1), end)
 
 /* A page, or two, as a text: 'x' is a movable part, 'f' a fixed one, '-' a free one. */
 static void put(scene *s, const char *pages)
 {
     for (int i = 0; pages[i]; i++) {
         const uint64_t number = (uint64_t)i;
-        s->parts[i] = ALLOCATE(&s->f, .size = PART, .movable = pages[i] != 'f');
-        CHECK_OK(quire_write(s->f.memory, s->parts[i], 0, &number, sizeof number));
+        s->parts[i] = ALLOCATE(&s->b.f, .size = PART, .movable = pages[i] != 'f');
+        CHECK_OK(quire_write(s->b.f.memory, s->parts[i], 0, &number, sizeof number));
     }
     for (int i = 0; pages[i]; i++)
         if (pages[i] == '-') {
-            CHECK_OK(quire_free(s->f.memory, s->parts[i]));
+            CHECK_OK(quire_free(s->b.f.memory, s->parts[i]));
             s->parts[i].id = 0;
         }
 }
@@ -69,14 +49,14 @@ static void put(scene *s, const char *pages)
 static uint32_t moved(scene *s)
 {
     uint32_t numbers = 0;
-    CHECK_OK(quire_memory_check(s->f.memory));
+    CHECK_OK(quire_memory_check(s->b.f.memory));
     for (uint32_t i = 0; i < 2 * PARTS; i++) {
         uint64_t number = 99;
         if (!s->parts[i].id)
             continue;
-        CHECK_OK(quire_read(s->f.memory, s->parts[i], 0, &number, sizeof number));
+        CHECK_OK(quire_read(s->b.f.memory, s->parts[i], 0, &number, sizeof number));
         CHECK_EQ(number, i);
-        const quire_allocation_info info = fixture_info(&s->f, s->parts[i]);
+        const quire_allocation_info info = fixture_info(&s->b.f, s->parts[i]);
         if (info.page != i / PARTS || info.offset != i % PARTS * PART)
             numbers |= UINT32_C(1) << i;
     }
@@ -85,14 +65,14 @@ static uint32_t moved(scene *s)
 
 static uint64_t largest(scene *s)
 {
-    return fixture_stats(&s->f).largest_free;
+    return fixture_stats(&s->b.f).largest_free;
 }
 
 static quire_compact_stats step(scene *s, uint64_t parts)
 {
     quire_compact_stats done;
     const quire_compact_limits limits = {.largest_free = parts * PART};
-    CHECK_OK(quire_compact_step(s->c, &limits, &done));
+    CHECK_OK(quire_compact_step(s->b.c, &limits, &done));
     CHECK(done.is_complete);
     return done;
 }
@@ -113,7 +93,7 @@ CASE(all_free_bytes_of_a_page_become_one_range)
     put(s, "x-x-x-x-");
     CHECK_EQ(step(s, 4).moves, 2);
     CHECK_EQ(largest(s), 4 * PART);
-    CHECK_EQ(fixture_stats(&s->f).page_count, 1);
+    CHECK_EQ(fixture_stats(&s->b.f).page_count, 1);
     moved(s);
 }
 
@@ -138,7 +118,7 @@ CASE(a_place_in_another_page)
     put(s, "xxx-x-xxxxxxxxx-"); /* of the page with the most free bytes; it has no other room */
     CHECK_EQ(step(s, 3).moves, 1);
     CHECK_EQ(moved(s), 1 << 4);
-    CHECK_EQ(fixture_info(&s->f, s->parts[4]).page, 1);
+    CHECK_EQ(fixture_info(&s->b.f, s->parts[4]).page, 1);
     CHECK_EQ(largest(s), 3 * PART);
 }
 
@@ -148,8 +128,8 @@ CASE(pages_that_can_be_freed_come_first)
     const quire_compact_stats done = step(s, PARTS);
     CHECK_EQ(done.pages_freed, 0); /* two parts have room */
     CHECK_EQ(done.moves, 0);
-    CHECK_OK(quire_free(s->f.memory, s->parts[0]));
-    CHECK_OK(quire_free(s->f.memory, s->parts[2]));
+    CHECK_OK(quire_free(s->b.f.memory, s->parts[0]));
+    CHECK_OK(quire_free(s->b.f.memory, s->parts[2]));
     s->parts[0].id = s->parts[2].id = 0;
     CHECK_EQ(step(s, 4).pages_freed, 1);
     moved(s);
@@ -170,9 +150,9 @@ CASE(a_fixed_part_divides_a_page)
 CASE(a_held_part_stays)
 {
     put(s, "f-x-f-f-");
-    CHECK_OK(quire_allocation_hold(s->f.memory, s->parts[2]));
+    CHECK_OK(quire_allocation_hold(s->b.f.memory, s->parts[2]));
     CHECK_EQ(step(s, 3).moves, 0);
-    CHECK_OK(quire_allocation_release(s->f.memory, s->parts[2]));
+    CHECK_OK(quire_allocation_release(s->b.f.memory, s->parts[2]));
     CHECK_EQ(step(s, 3).moves, 1);
     CHECK_EQ(moved(s), 1 << 2);
 }
@@ -186,7 +166,7 @@ CASE(a_stretch_takes_several_steps)
     int steps = 0;
     put(s, "x-x-x-x-");
     for (; !done.is_complete; steps++) {
-        CHECK_OK(quire_compact_step(s->c, &limits, &done));
+        CHECK_OK(quire_compact_step(s->b.c, &limits, &done));
         CHECK(done.moves <= (uint64_t)steps + 1 && steps < 10);
         limits.largest_free = 0; /* what has begun goes on */
     }
@@ -199,12 +179,11 @@ CASE(on_a_stream_the_range_is_free_after_the_copies)
     quire_compact_stats done;
     const quire_compact_limits limits = {.largest_free = 4 * PART};
     put(s, "x-x-x-x-");
-    CHECK_OK(quire_compact_step_on_stream(s->c, &limits, s->stream, &done));
+    CHECK_OK(quire_compact_step_on_stream(s->b.c, &limits, s->b.stream, &done));
     CHECK(done.is_complete);
     CHECK_EQ(done.moves, 2);
     CHECK(largest(s) < 4 * PART);
-    fake_stream_run(quire_stream_native(s->stream), UINT64_MAX);
-    CHECK_OK(quire_collect(s->f.memory, NULL));
+    compacted_run_stream(&s->b);
     CHECK_EQ(largest(s), 4 * PART);
     moved(s);
 }
@@ -213,7 +192,7 @@ static uint64_t offer(scene *s, quire_compact_move *moves, bool *is_complete)
 {
     uint64_t count;
     const quire_compact_limits limits = {.largest_free = 4 * PART};
-    CHECK_OK(quire_compact_offer(s->c, &limits, moves, PARTS, &count, is_complete));
+    CHECK_OK(quire_compact_offer(s->b.c, &limits, moves, PARTS, &count, is_complete));
     return count;
 }
 
@@ -225,10 +204,10 @@ CASE(moves_of_the_caller)
     CHECK_EQ(offer(s, moves, &is_complete), 2);
     for (int i = 0; i < 2; i++) {
         CHECK_OK(quire_copy(
-            &(quire_copy_options){.to = {.memory = s->f.memory, .allocation = moves[i].target},
-                                  .from = {.memory = s->f.memory, .allocation = moves[i].source}},
+            &(quire_copy_options){.to = {.memory = s->b.f.memory, .allocation = moves[i].target},
+                                  .from = {.memory = s->b.f.memory, .allocation = moves[i].source}},
             NULL));
-        CHECK_OK(quire_compact_accept(s->c, &moves[i], NULL));
+        CHECK_OK(quire_compact_accept(s->b.c, &moves[i], NULL));
     }
     CHECK_EQ(largest(s), 4 * PART);
     CHECK_EQ(offer(s, moves, &is_complete), 0);
@@ -243,14 +222,13 @@ CASE(a_move_that_is_declined_ends_the_stretch)
     put(s, "x-x-x-x-");
     CHECK_EQ(offer(s, moves, &is_complete), 2);
     for (int i = 0; i < 2; i++)
-        CHECK_OK(quire_compact_decline(s->c, &moves[i]));
+        CHECK_OK(quire_compact_decline(s->b.c, &moves[i]));
     CHECK_EQ(offer(s, moves, &is_complete), 0);
     CHECK(is_complete);
     CHECK_EQ(moved(s), 0);
 }
 
-UNIT_ON(stretch, each_shard_is_looked_at, scene, s,
-        begin(s, &(quire_memory_options){.name = "m", .shards = 4}), end)
+UNIT_ON(stretch, each_shard_is_looked_at, scene, s, begin(s, 4), end)
 {
     put(s, "x-x-x-x-");
     CHECK_EQ(step(s, 4).moves, 2);
@@ -280,10 +258,10 @@ CASE(a_range_of_all_free_parts_of_the_freest_page_can_be_had)
         if (most && freed == before)
             CHECK(largest(s) >= wanted * PART);
         before = freed;
-        CHECK_OK(quire_memory_check(s->f.memory));
+        CHECK_OK(quire_memory_check(s->b.f.memory));
         for (int i = 0; i < 2 * PARTS; i++)
             if (s->parts[i].id)
-                CHECK_OK(quire_free(s->f.memory, s->parts[i]));
-        CHECK_OK(quire_memory_trim(s->f.memory, 0, NULL));
+                CHECK_OK(quire_free(s->b.f.memory, s->parts[i]));
+        CHECK_OK(quire_memory_trim(s->b.f.memory, 0, NULL));
     }
 }
