@@ -150,11 +150,15 @@ static uint64_t pattern_word(uint64_t key, uint64_t index)
 void kit_fill(uint64_t key, uint64_t offset, void *bytes, uint64_t size)
 {
     unsigned char *out = bytes;
-    uint64_t word = pattern_word(key, offset / 8);
-    for (uint64_t i = offset; i < offset + size; i++) {
-        if (i % 8 == 0)
-            word = pattern_word(key, i / 8);
-        *out++ = (unsigned char)(word >> i % 8 * 8);
+    for (const uint64_t end = offset + size; offset < end;) {
+        const uint64_t word = pattern_word(key, offset / 8), from = offset % 8;
+        const uint64_t part = 8 - from < end - offset ? 8 - from : end - offset;
+        if (part == 8) /* a store, where the compiler knows the size */
+            memcpy(out, &word, 8);
+        else
+            memcpy(out, (const char *)&word + from, part);
+        out += part;
+        offset += part;
     }
 }
 
