@@ -138,6 +138,15 @@ static quire_result copy_contents(quire_memory *memory, const qi_move *move)
     return result;
 }
 
+/* Its place was found for the requirements of the former object. */
+static quire_result check_needs(const qi_slot *record, const quire_requirements *needs)
+{
+    return needs->size <= record->size && !needs->dedicated
+               ? QUIRE_SUCCESS
+               : qi_fail(QUIRE_ERROR_UNSUPPORTED,
+                         "an object of a buffer that moves needs more than its former one");
+}
+
 quire_result qi_move_make_object(quire_memory *memory, uint32_t target)
 {
     qi_slot *record = qi_memory_slot(memory, target);
@@ -152,7 +161,9 @@ quire_result qi_move_make_object(quire_memory *memory, uint32_t target)
         qi_device_object_create(memory->device, &memory->calls, &request, &native, &needs);
     if (result)
         return result;
-    result = qi_native_bind(memory, target, record->object, native);
+    result = check_needs(record, &needs);
+    if (!result)
+        result = qi_native_bind(memory, target, record->object, native);
     if (result) {
         qi_device_object_destroy(memory->device, &memory->calls, record->object, native);
         return result;

@@ -263,6 +263,20 @@ static void fail_each(scene *s, quire_stream *stream)
     expect_moved(s);
 }
 
+/* A driver whose requirements for equal options differ. */
+CASE(an_object_that_needs_more_than_before_is_refused)
+{
+    put(s, &movable);
+    const uint64_t objects = s->b.f.fake.objects;
+    s->b.f.fake.object_needs.size = PAGE / 2;
+    CHECK_FAILS(quire_compact_step(s->b.c, NULL, NULL), QUIRE_ERROR_UNSUPPORTED);
+    CHECK_HAS(quire_last_error(), "needs more than its former one");
+    expect_whole(s, objects);
+    s->b.f.fake.object_needs.size = 0;
+    CHECK_EQ(step(s).moves, LEFT);
+    expect_moved(s);
+}
+
 CASE(a_failure_of_the_backend_leaves_each_where_its_info_says)
 {
     fail_each(s, NULL);
