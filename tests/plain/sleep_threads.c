@@ -22,7 +22,7 @@
 #define KIB UINT64_C(1024)
 
 enum { THREADS = 4, ITEMS = 10, LENGTH = 6, SHARED = 2, LARGEST = 3 };
-static const uint64_t CHUNK = 16 * KIB, ADDRESSES = 16 * 1024 * KIB, LIMIT = 50 * 16 * KIB;
+static const uint64_t CHUNK = 16 * KIB, ADDRESSES = 16 * 1024 * KIB, LIMIT = 40 * 16 * KIB;
 static const uint64_t SHARED_SIZE = 40 * KIB;
 
 typedef struct item {
