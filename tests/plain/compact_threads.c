@@ -382,7 +382,8 @@ static void compact_once(test_random *r)
         const quire_compact_limits limits = {
             .moves = 1 + random_below(r, 20),
             .bytes = random_below(r, 4) ? 0 : 1 + random_below(r, 4 * LARGEST),
-            .records = random_below(r, 4) ? 0 : 1 + random_below(r, 50)};
+            .records = random_below(r, 4) ? 0 : 1 + random_below(r, 50),
+            .largest_free = random_below(r, 2) ? 0 : 1 + random_below(r, 4 * LARGEST)};
         const uint64_t before = stats.moves;
         const quire_result result = quire_compact_step(c, &limits, &stats);
         if (result) {

@@ -113,7 +113,7 @@ static bool is_before(const quire_compaction *c, const qi_page *page, const qi_p
            (!other || qi_page_free_bytes(page) > qi_page_free_bytes(other));
 }
 
-static qi_page *next_page(const quire_compaction *c)
+static qi_page *next_page(const quire_compaction *c, qi_allowance *left)
 {
     qi_pages *pages = &c->memory->pages;
     qi_page *best = NULL;
@@ -123,6 +123,7 @@ static qi_page *next_page(const quire_compaction *c)
             best = qi_page_at(pages, i);
     if (best)
         best->compacted = c->round;
+    qi_use_up(&left->records, pages->top);
     qi_lock_release(&pages->lock);
     return best;
 }
@@ -130,8 +131,7 @@ static qi_page *next_page(const quire_compaction *c)
 qi_source qi_stretch_next(const quire_compaction *c, qi_allowance *left)
 {
     const bool has_range = qi_space_largest_free(qi_compact_shard(c)->space) >= c->wanted;
-    qi_source source = {.page = has_range || c->has_cleared ? NULL : next_page(c)};
-    qi_use_up(&left->records, c->memory->pages.top);
+    qi_source source = {.page = has_range || c->has_cleared ? NULL : next_page(c, left)};
     if (source.page)
         find_in(c, &source, left);
     return source;
