@@ -10,29 +10,15 @@
  */
 #include "src/core/compact/source.h"
 #include "src/core/stats/compactable.h"
+#include "src/core/stats/stats.h"
 #include "src/space/fit.h"
 #include "src/space/space.h"
 
 enum { MOST_RANGES = 512 }; /* of a stretch */
 
-/* ---- what exists -------------------------------------------------------------------------- */
-
-/* Requires no lock. */
-static bool has_range(const quire_compaction *c)
-{
-    uint64_t largest = 0;
-    for (uint32_t i = 0; i < qi_shard_count(c->memory); i++) {
-        qi_shard *shard = c->memory->shards[i];
-        qi_lock_acquire(&shard->lock);
-        qi_raise(&largest, qi_space_largest_free(shard->space));
-        qi_lock_release(&shard->lock);
-    }
-    return largest >= c->wanted;
-}
-
 bool qi_stretch_begin(quire_compaction *c)
 {
-    if (c->clears || !c->wanted || has_range(c))
+    if (c->clears || !c->wanted || qi_stats_get_room(c->memory).largest_free >= c->wanted)
         return false;
     c->has_cleared = false;
     return true;
