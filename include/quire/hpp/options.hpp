@@ -320,13 +320,6 @@ struct compact_limits : quire_compact_limits {
     }
 
     /* of contents; a larger allocation moves alone */
-    /* a goal: bytes of a free range that is to exist in a page */
-    compact_limits &with_largest_free(std::uint64_t bytes_of_range) noexcept
-    {
-        largest_free = bytes_of_range;
-        return *this;
-    }
-
     compact_limits &with_bytes(std::uint64_t count) noexcept
     {
         bytes = count;
@@ -337,6 +330,13 @@ struct compact_limits : quire_compact_limits {
     compact_limits &with_records(std::uint64_t count) noexcept
     {
         records = count;
+        return *this;
+    }
+
+    /* a goal: bytes of a free range that is to exist in a page */
+    compact_limits &with_largest_free(std::uint64_t bytes_of_range) noexcept
+    {
+        largest_free = bytes_of_range;
         return *this;
     }
 };

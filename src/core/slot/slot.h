@@ -124,9 +124,9 @@ typedef struct qi_slot {
 #endif
 } qi_slot;
 
-/* What the record of a slot says about its release, in `extras`. A slot that is taken changes them
-   under the shard lock. Those from ADDRESS on are rare:
-   range.c tests for them by one comparison, and for the last two. */
+/* What the record of a slot says about its release, in `extras`. While the slot is taken it changes
+   under the shard lock. Those from ADDRESS on are rare: range.c tests for them by one comparison,
+   and for the last two. */
 enum {
     QI_EXTRA_OBJECT = 1,    /* the slot has an object; a native one is destroyed */
     QI_EXTRA_BORROWED = 2,  /* the native object is the caller's and outlives the allocation */

@@ -65,11 +65,11 @@ class Compaction(_owner.Unique):
         done = tables.quire_compact_stats()
         if stream is None:
             self._owner.call(lib.quire_compact_step, ctypes.byref(limits), ctypes.byref(done))
-            return read(CompactionStatistics, done)
-        with stream._owner.held():
-            self._memory._owner.use_on(stream._owner)
-            self._owner.call(lib.quire_compact_step_on_stream, ctypes.byref(limits), stream._owner.pointer,
-                             ctypes.byref(done))
+        else:
+            with stream._owner.held():
+                self._memory._owner.use_on(stream._owner)
+                self._owner.call(lib.quire_compact_step_on_stream, ctypes.byref(limits), stream._owner.pointer,
+                                 ctypes.byref(done))
         return read(CompactionStatistics, done)
 
     def end(self) -> None:

@@ -237,8 +237,8 @@ UNIT_ON(stretch, each_shard_is_looked_at, scene, s, begin(s, 4), end)
 
 /* ---- random pages ------------------------------------------------------------------------- */
 
-/* With movable parts of one size, any size up to all free bytes of a page can be had, unless the
-   pages become one. */
+/* All parts are movable and equal. The page with the most free parts then gives a range of any size
+   up to these, unless one of the two pages becomes free. */
 CASE(a_range_of_all_free_parts_of_the_freest_page_can_be_had)
 {
     test_random random = {1};
