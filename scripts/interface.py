@@ -14,7 +14,7 @@ import sys
 
 # in the order of their dependencies
 HEADERS = ("base.h", "device.h", "space.h", "page_policy.h", "memory.h", "default_memory.h", "allocation.h",
-           "resource.h", "stream.h", "elastic.h", "compact.h", "transfer.h", "insight.h", "export.h", "record.h", "trace.h", "plan.h",
+           "resource.h", "stream.h", "elastic.h", "compact.h", "evict.h", "transfer.h", "insight.h", "export.h", "record.h", "trace.h", "plan.h",
            "backend_core.h", "host.h", "cuda.h", "cuda_array.h", "cuda_pool.h", "cuda_share.h", "plugin.h",
            "vulkan_device.h", "vulkan.h", "vulkan_share.h", "vulkan_sparse.h", "lluvia.h")
 # what a build without the backend lacks, and where its functions are declared

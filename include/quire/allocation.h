@@ -136,11 +136,15 @@ typedef enum quire_object {
     QUIRE_OBJECT_IMAGE
 } quire_object;
 
+/* The page of an allocation that is evicted (quire/evict.h). */
+#define QUIRE_NO_PAGE UINT32_MAX
+
 struct quire_allocation_info {
-    uint32_t page;         /* number of the page */
+    uint32_t page;         /* number of the page; QUIRE_NO_PAGE: it is evicted */
     bool dedicated;        /* the page is dedicated */
     bool committed;        /* false between quire_reserve and quire_commit */
-    bool asleep;           /* quire_memory_sleep took its memory (quire/elastic.h) */
+    bool asleep;           /* quire_memory_sleep (quire/elastic.h) or quire_memory_evict
+                              (quire/evict.h) took its memory */
     uint64_t offset;       /* bytes from the start of the page to the first usable byte */
     uint64_t left_padding; /* bytes before `offset` that belong to the allocation */
     uint64_t size;         /* bytes held from `offset` on */

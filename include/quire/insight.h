@@ -143,25 +143,29 @@ typedef uint32_t quire_event_kinds;
 /* a page was made or resized although the heap's pages exceed the backend's budget with it; comes
    after the event of the page, with the same number and size */
 #define QUIRE_EVENT_OVER_BUDGET UINT32_C(0x80)
-#define QUIRE_EVENT_ASLEEP UINT32_C(0x100) /* quire_memory_sleep has put an allocation to sleep */
-#define QUIRE_EVENT_AWAKE UINT32_C(0x200)  /* quire_memory_wake has woken one */
+/* quire_memory_sleep has put an allocation to sleep, or quire_memory_evict has evicted one, whose
+   page is QUIRE_NO_PAGE then */
+#define QUIRE_EVENT_ASLEEP UINT32_C(0x100)
+#define QUIRE_EVENT_AWAKE UINT32_C(0x200) /* quire_memory_wake or quire_wake has woken one */
 /* a compaction has moved an allocation: page and offset are the new ones, and the allocation can be
    used; comes before the step returns, or quire_compact_accept */
 #define QUIRE_EVENT_MOVED UINT32_C(0x400)
 
 typedef struct quire_event {
-    quire_event_kinds kind;      /* one of the above */
-    uint32_t page;               /* its number; 0 for QUIRE_EVENT_SHARDS and refusals */
-    uint64_t size;               /* bytes: held by the allocation, of the page, or requested; of
+    quire_event_kinds kind; /* one of the above */
+    uint32_t page;          /* its number; 0 for QUIRE_EVENT_SHARDS and refusals */
+    uint64_t size;          /* bytes: held by the allocation, of the page, or requested; of
                                     QUIRE_EVENT_SHARDS: the number of shards now */
-    uint64_t offset;             /* of an allocation: in its page */
-    uint64_t requested;          /* of an allocation: bytes requested */
-    quire_allocation allocation; /* must not be used, unless it has moved: it is not live yet, or no
-                                    longer, or a call puts it to sleep or wakes it */
-    quire_result reason;         /* of a refusal */
-    const char *name;            /* of an allocation, valid during the call; NULL: it has none */
-    uint64_t alignment;          /* bytes, of QUIRE_EVENT_ALLOCATED, as requested; at least 1 */
-    quire_stream *stream;        /* on which it is allocated or freed; NULL: none */
+    uint64_t offset;        /* of an allocation: in its page */
+    uint64_t requested;     /* of an allocation: bytes requested */
+    quire_allocation
+        allocation;       /* must not be used, unless it has moved or was evicted or woken in a
+                                    memory of pages: it is not live yet, or no longer, or a call
+                                    puts it to sleep or wakes it */
+    quire_result reason;  /* of a refusal */
+    const char *name;     /* of an allocation, valid during the call; NULL: it has none */
+    uint64_t alignment;   /* bytes, of QUIRE_EVENT_ALLOCATED, as requested; at least 1 */
+    quire_stream *stream; /* on which it is allocated or freed; NULL: none */
     /* The events of a device count from 1. An event that happens after another one, at the same
        address for example, has a higher number. */
     uint64_t number;

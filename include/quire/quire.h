@@ -51,6 +51,7 @@
 #include "quire/stream.h"         /* streams, points, memory in the order of streams */
 #include "quire/elastic.h"        /* memory for parts of an allocation */
 #include "quire/compact.h"        /* allocations move so that pages become free */
+#include "quire/evict.h"          /* allocations leave their pages, and wake elsewhere */
 #include "quire/insight.h"        /* statistics, walk, events, JSON, picture */
 #include "quire/export.h"         /* files for viewers of other programs */
 #include "quire/record.h"         /* what is allocated and freed, as a trace */

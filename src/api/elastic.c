@@ -4,6 +4,7 @@
 #include "quire/elastic.h"
 
 #include "src/api/check.h"
+#include "src/core/compact/evict.h"
 #include "src/core/copy/sleep.h"
 #include "src/core/deferred/deferred_unback.h"
 #include "src/core/page/lazy.h"
@@ -83,9 +84,8 @@ quire_result quire_memory_wake(quire_memory *memory, const char *prefix, uint64_
     uint64_t got = 0;
     if (!memory)
         return qi_fail_null("quire_memory_wake", "memory");
-    quire_result result = check_elastic(memory, "its allocations do not sleep");
-    if (!result)
-        result = qi_memory_wake(memory, prefix, &got);
+    quire_result result = memory->is_elastic ? qi_memory_wake(memory, prefix, &got)
+                                             : qi_wake_named(memory, prefix, &got);
     if (bytes)
         *bytes = got;
     return result;

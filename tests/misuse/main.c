@@ -9,8 +9,8 @@
 #include "tests/support/state.h"
 
 static const misuse_area *const areas[] = {
-    &misuse_base,   &misuse_memory, &misuse_plan,     &misuse_resource,
-    &misuse_space,  &misuse_stream, &misuse_transfer,
+    &misuse_base,     &misuse_compact, &misuse_memory, &misuse_plan,
+    &misuse_resource, &misuse_space,   &misuse_stream, &misuse_transfer,
 #ifdef MISUSE_VULKAN
     &misuse_vulkan,
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
- * memory.c - every wrong use of quire/memory.h, preset.h, allocation.h, elastic.h and compact.h:
- * the documented code, a sentence, zeroed outputs, nothing changed.
+ * memory.c - every wrong use of quire/memory.h, preset.h, allocation.h and elastic.h: the
+ * documented code, a sentence, zeroed outputs, nothing changed.
  */
 #include <stdio.h>
 
@@ -682,7 +682,6 @@ static void lazy_allocations(void)
     REFUSE(INVALID, quire_memory_sleep(NULL, NULL, QUIRE_SLEEP_KEEP, NULL, NULL));
     REFUSE(UNSUPPORTED, quire_memory_sleep(visible, NULL, QUIRE_SLEEP_KEEP, NULL, NULL));
     REFUSE(INVALID, quire_memory_wake(NULL, NULL, NULL));
-    REFUSE(UNSUPPORTED, quire_memory_wake(visible, NULL, NULL));
     CHECK(bench_memory(&b, &(quire_memory_options){.elastic = true,
                                                    .kind.mask = 0x2,
                                                    .address_space = 1 << 20,
@@ -708,58 +707,6 @@ static void lazy_allocations(void)
     refusal_begin(&b);
 }
 
-static void compaction(void)
-{
-    quire_compaction *c = NULL, *other = NULL;
-    quire_compact_stats stats;
-    quire_compact_move move = {live, live, SIZE, {0}};
-    uint64_t count;
-    quire_memory *before = b.memory;
-    REFUSE_OUT(INVALID, stats, quire_compact_estimate(NULL, &stats));
-    REFUSE(INVALID, quire_compact_estimate(visible, NULL));
-    REFUSE_OUT(INVALID, c, quire_compact_begin(NULL, &c));
-    REFUSE(INVALID, quire_compact_begin(visible, NULL));
-    REFUSE(INVALID, quire_compact_step(NULL, NULL, NULL));
-    REFUSE_OUT(INVALID, stats, quire_compact_step(NULL, NULL, &stats));
-    REFUSE_OUT(INVALID, stats, quire_compact_step_on_stream(NULL, NULL, NULL, &stats));
-    REFUSE_OUT(INVALID, count, quire_compact_offer(NULL, NULL, &move, 1, &count, NULL));
-    REFUSE(INVALID, quire_compact_accept(NULL, &move, NULL));
-    REFUSE(INVALID, quire_compact_decline(NULL, &move));
-    REFUSE_OUT(INVALID, stats, quire_compact_get_stats(NULL, &stats));
-    HARMLESS(&b, quire_compact_end(NULL));
-    HARMLESS(&b, quire_compact_end(&c));
-    CHECK(bench_memory(&b, &(quire_memory_options){.elastic = true,
-                                                   .kind.mask = 0x2,
-                                                   .address_space = 1 << 20,
-                                                   .pages.page_size = 4096}));
-    refusal_begin(&b);
-    REFUSE_OUT(UNSUPPORTED, c, quire_compact_begin(b.memory, &c));
-    REFUSE_OUT(UNSUPPORTED, stats, quire_compact_estimate(b.memory, &stats));
-    quire_memory_destroy_all(&b.memories[2]);
-    b.memory = before;
-    refusal_begin(&b);
-    if (quire_compact_begin(visible, &c)) /* a checked build */
-        return;
-    REFUSE_OUT(BUSY, other, quire_compact_begin(visible, &other));
-    REFUSE_OUT(INVALID, stats,
-               quire_compact_step(c, &(quire_compact_limits){.unused = {0, 0, 1}}, &stats));
-    REFUSE_OUT(INVALID, count, quire_compact_offer(c, NULL, NULL, 1, &count, NULL));
-    REFUSE(INVALID, quire_compact_offer(c, NULL, &move, 1, NULL, NULL));
-    REFUSE_OUT(
-        INVALID, count,
-        quire_compact_offer(c, &(quire_compact_limits){.unused = {1}}, &move, 1, &count, NULL));
-    REFUSE(INVALID, quire_compact_get_stats(c, NULL));
-    REFUSE_OUT(INVALID, stats, quire_compact_step_on_stream(c, NULL, NULL, &stats));
-    REFUSE(INVALID, quire_compact_accept(c, NULL, NULL));
-    REFUSE(INVALID, quire_compact_accept(c, &move, NULL)); /* it was not offered */
-    REFUSE(INVALID, quire_compact_decline(c, NULL));
-    REFUSE(INVALID, quire_compact_decline(c, &move));
-    REFUSE(BUSY, quire_memory_destroy(&visible));
-    CHECK_OK(quire_compact_step(c, NULL, NULL));
-    quire_compact_end(&c);
-    CHECK(!c);
-}
-
 static const misuse_case cases[] = {
     {"creating memories", creation},
     {"elastic memories", elastic},
@@ -782,13 +729,12 @@ static const misuse_case cases[] = {
     {"flushing and invalidating many", syncing_many},
     {"writing and reading", copying},
     {"lazy allocations", lazy_allocations},
-    {"compaction", compaction},
     {"making views", making_views},
     {"using views", using_views},
     {NULL, NULL},
 };
 
-static const char *const headers[] = {"memory.h",  "page_policy.h", "preset.h", "allocation.h",
-                                      "elastic.h", "compact.h",     NULL};
+static const char *const headers[] = {"memory.h",     "page_policy.h", "preset.h",
+                                      "allocation.h", "elastic.h",     NULL};
 
 const misuse_area misuse_memory = {"memory", begin, end, cases, headers};

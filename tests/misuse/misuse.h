@@ -44,7 +44,7 @@ typedef struct misuse_area {
         *headers; /* in include/quire, whose functions the area calls; NULL ends them */
 } misuse_area;
 
-extern const misuse_area misuse_base, misuse_memory, misuse_plan, misuse_resource, misuse_space,
-    misuse_stream, misuse_transfer, misuse_vulkan, misuse_cuda, misuse_plugin;
+extern const misuse_area misuse_base, misuse_compact, misuse_memory, misuse_plan, misuse_resource,
+    misuse_space, misuse_stream, misuse_transfer, misuse_vulkan, misuse_cuda, misuse_plugin;
 
 #endif

@@ -107,6 +107,8 @@ static uint64_t address_of(quire_memory *memory, uint32_t slot, const quire_allo
 {
     const qi_device_page *page = &qi_memory_page(memory, slot)->native;
     uint64_t base = page->native.address;
+    if (info->page == QUIRE_NO_PAGE)
+        return 0;
     if (!base) {
         bool is_known = info->object == QUIRE_OBJECT_BUFFER && qi_memory_slot(memory, slot)->usage;
         uint64_t buffer = is_known ? info->native : 0;

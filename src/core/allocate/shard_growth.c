@@ -36,6 +36,7 @@ static quire_result create_shard(quire_memory *memory, uint32_t index)
     qi_table_init(&shard->by_region, sizeof(qi_tally));
     qi_table_init(&shard->waits, sizeof(qi_wait));
     qi_stream_queues_init(shard);
+    qi_nowhere_init(shard);
     memory->shards[index] = shard;
     return QUIRE_SUCCESS;
 }

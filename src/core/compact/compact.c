@@ -107,7 +107,7 @@ static quire_result run_lot(quire_compaction *c, qi_lot *l)
     qi_lock_acquire(&shard->lock);
     for (uint32_t i = 0; i < copied; i++) {
         c->stats.bytes_moved += qi_memory_slot(memory, l->moves[i].source)->requested;
-        qi_move_complete(shard, &l->moves[i]);
+        qi_move_complete(memory, &l->moves[i]);
     }
     qi_lock_release(&shard->lock);
     c->stats.moves += copied;
@@ -116,7 +116,7 @@ static quire_result run_lot(quire_compaction *c, qi_lot *l)
     for (uint32_t i = 0; i < l->count; i++)
         qi_move_release(memory, &l->moves[i]);
     for (uint32_t i = 0; i < copied; i++)
-        qi_event_moved(memory, l->moves[i].handle);
+        qi_event_changed(memory, QUIRE_EVENT_MOVED, l->moves[i].handle);
     return result;
 }
 

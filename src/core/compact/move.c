@@ -199,28 +199,42 @@ static void exchange_places(qi_slot *one, qi_slot *other)
     one->range = other->range;
     one->tally = other->tally;
     one->left_padding = other->left_padding;
+    one->requested = other->requested;
+    one->shard = other->shard;
     other->offset = former.offset;
     other->size = former.size;
     other->range = former.range;
     other->tally = former.tally;
     other->left_padding = former.left_padding;
+    other->requested = former.requested;
+    other->shard = former.shard;
     if (one->object) {
         one->native = other->native;
         other->native = former.native;
     }
 }
 
-void qi_move_complete(qi_shard *shard, qi_move *move)
+/* The place of a record is that of its slot. */
+static void name_owner(quire_memory *memory, uint32_t slot)
 {
-    quire_memory *memory = shard->memory;
+    const qi_slot *record = qi_memory_slot(memory, slot);
+    quire_space *space = qi_shard_of_slot(memory, slot)->space;
+    if (record->range.id)
+        qi_ignore(qi_space_set_user(space, record->range, slot)); /* it is live */
+    else
+        record->tally->page->slot = slot; /* dedicated, or nowhere */
+}
+
+void qi_move_complete(quire_memory *memory, qi_move *move)
+{
     qi_slot *source = qi_memory_slot(memory, move->source);
     qi_slot *target = qi_memory_slot(memory, move->target);
     if (move->is_entered)
         qi_addresses_end_move(memory, move->source, move->target, true);
     move->is_entered = false;
     exchange_places(source, target);
-    qi_ignore(qi_space_set_user(shard->space, source->range, move->source)); /* both are live */
-    qi_ignore(qi_space_set_user(shard->space, target->range, move->target));
+    name_owner(memory, move->source);
+    name_owner(memory, move->target);
 }
 
 void qi_move_end(quire_memory *memory, const qi_move *move)
@@ -267,9 +281,8 @@ quire_result qi_move_publish(quire_memory *memory, const qi_move *move, quire_al
 }
 
 /* Requires the shard's lock. The source moves, the target is PRIVATE. */
-static quire_result exchange(qi_shard *shard, qi_move *move)
+static quire_result exchange(quire_memory *memory, qi_move *move)
 {
-    quire_memory *memory = shard->memory;
     if (memory->addresses) {
         move->is_entered = qi_addresses_enter_move(memory, move->source, move->target);
         if (!move->is_entered)
@@ -277,7 +290,7 @@ static quire_result exchange(qi_shard *shard, qi_move *move)
         qi_addresses_remove(memory, move->target);
         qi_memory_slot(memory, move->target)->extras &= (uint8_t)~QI_EXTRA_ADDRESS;
     }
-    qi_move_complete(shard, move);
+    qi_move_complete(memory, move);
     return QUIRE_SUCCESS;
 }
 
@@ -303,7 +316,7 @@ quire_result qi_move_exchange(qi_shard *shard, quire_allocation source, uint32_t
     if (!result && !qi_slot_begin_move(slots, move.source, &maps))
         result = refuse_source(source);
     if (!result) {
-        result = exchange(shard, &move);
+        result = exchange(shard->memory, &move);
         qi_slot_end_move(slots, move.source, maps);
     }
     qi_lock_release(&shard->lock);

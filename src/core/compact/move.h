@@ -62,8 +62,9 @@ QUIRE_MUST_USE quire_result qi_move_make_object(quire_memory *memory, uint32_t t
    do, and with OUT_OF_HOST_MEMORY. */
 QUIRE_MUST_USE quire_result qi_move_copy(quire_memory *memory, qi_move *move);
 
-/* Requires the shard's lock. The source gets the new place, the target the old one. */
-void qi_move_complete(qi_shard *shard, qi_move *move);
+/* Requires the lock of the shard, or of both. The source gets the new place, the target the old
+   one. */
+void qi_move_complete(quire_memory *memory, qi_move *move);
 
 /* Requires no lock. Ends a move, complete or not. */
 void qi_move_end(quire_memory *memory, const qi_move *move);

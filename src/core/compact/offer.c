@@ -163,7 +163,7 @@ static quire_result accept(quire_compaction *c, quire_compact_move *offered,
     c->stats.bytes_moved += offered->size;
     leave_list(c, offered);
     leave_place(c, target, after);
-    qi_event_moved(memory, source);
+    qi_event_changed(memory, QUIRE_EVENT_MOVED, source);
     return QUIRE_SUCCESS;
 }
 

@@ -169,6 +169,16 @@ bool qi_uses_are_over(const qi_slot *record, const quire_stream *but_on)
     return !wait;
 }
 
+void qi_uses_forget(qi_shard *shard, qi_slot *record)
+{
+    if (!record->meta)
+        return;
+    for (qi_wait *use = record->meta->uses; use; use = qi_stream_queue_end_wait(shard, use))
+        if (use->is_own)
+            qi_stream_queue_disown(shard, use);
+    record->meta->uses = NULL;
+}
+
 /* Requires the lock. Ends the waits that are over; returns the first that is not, or NULL. */
 static qi_wait *skip_passed(qi_shard *shard, qi_wait *wait)
 {

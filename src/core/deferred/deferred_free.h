@@ -49,6 +49,9 @@ void qi_end_own_uses(quire_stream *stream, uint64_t nanoseconds);
    for quire's own work on a stream; NULL: all of them. */
 bool qi_uses_are_over(const qi_slot *record, const quire_stream *but_on);
 
+/* Requires the shard's lock. Drops the recorded uses of an allocation, which are over. */
+void qi_uses_forget(qi_shard *shard, qi_slot *record);
+
 /* ---- deferring ---------------------------------------------------------------------------- */
 
 /*

@@ -183,6 +183,7 @@ static quire_result create(const quire_memory *resolved, const quire_memory_opti
     }
     uint64_t max_fast_size = qi_request_max_fast(memory);
     memory->is_movable = options->movable;
+    qi_atomic_init_u32(&memory->frame, 1);
     if (memory->addresses)
         memory->addresses->max_fast_size = max_fast_size;
     else if (!options->movable)

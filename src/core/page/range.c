@@ -41,6 +41,30 @@ quire_result qi_range_take_page(qi_page *page, const qi_range_request *request, 
     return QUIRE_SUCCESS;
 }
 
+/* The page stays without allocations, but never counts as empty. */
+void qi_nowhere_init(qi_shard *shard)
+{
+    qi_page *page = &shard->nowhere;
+    *page = (qi_page){
+        .shard = shard, .tally = &page->own, .number = QUIRE_NO_PAGE, .phase = QI_PAGE_NOWHERE};
+    page->own = (qi_tally){.page = page, .allocation_count = 1};
+}
+
+quire_result qi_range_take_nowhere(qi_shard *shard, const qi_range_request *request, uint32_t *slot)
+{
+    quire_memory *memory = shard->memory;
+    quire_result result = qi_slot_take(&memory->slots, &shard->queue, &memory->host, slot);
+    if (result)
+        return result;
+    qi_slot *record = qi_memory_slot(memory, *slot);
+    *record = (qi_slot){.tally = &shard->nowhere.own,
+                        .shard = (uint8_t)shard->index,
+                        .object = (uint8_t)request->object,
+                        .extras = request->extras};
+    qi_range_count_in(shard, record);
+    return QUIRE_SUCCESS;
+}
+
 /* ---- lazy and sleeping allocations --------------------------------------------------------- */
 
 /* Chunks without memory have no addresses to find, and those with memory are free. */
@@ -75,6 +99,10 @@ static void give_lazy(qi_shard *shard, const qi_slot *record)
 static void give_asleep(qi_shard *shard, const qi_slot *record)
 {
     quire_placement at;
+    if (qi_page_is_nowhere(record->tally->page)) {
+        shard->stats.asleep_bytes -= record->evicted;
+        return;
+    }
     qi_ignore(qi_space_get(shard->space, record->asleep, &at)); /* it is live */
     record->tally->page->asleep_bytes -= at.size;
     shard->stats.asleep_bytes -= at.size;

@@ -152,6 +152,12 @@ QUIRE_MUST_USE QI_ALWAYS_INLINE quire_result qi_range_take(qi_shard *shard,
 QUIRE_MUST_USE quire_result qi_range_take_page(qi_page *page, const qi_range_request *request,
                                                uint32_t *slot);
 
+/* Makes the page without memory of a new shard, and takes a slot there, which stays PRIVATE. Taking
+   fails as qi_slot_take. */
+void qi_nowhere_init(qi_shard *shard);
+QUIRE_MUST_USE quire_result qi_range_take_nowhere(qi_shard *shard, const qi_range_request *request,
+                                                  uint32_t *slot);
+
 /* Returns the kept window of a lazy allocation. Its `unbacked` is 0. */
 static inline qi_window qi_lazy_window(const qi_lazy *lazy)
 {

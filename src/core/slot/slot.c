@@ -24,10 +24,12 @@ void qi_slots_init(qi_slots *slots, uint32_t tag)
     qi_table_init(&slots->states, sizeof(qi_atomic_u64));
     qi_table_init(&slots->records, sizeof(qi_slot));
     qi_table_init(&slots->holds, sizeof(qi_atomic_u32));
+    qi_table_init(&slots->recency, sizeof(qi_atomic_u64));
 }
 
 void qi_slots_finish(qi_slots *slots, qi_host *host)
 {
+    qi_table_finish(&slots->recency, host);
     qi_table_finish(&slots->holds, host);
     qi_table_finish(&slots->records, host);
     qi_table_finish(&slots->states, host);
@@ -132,6 +134,7 @@ void qi_slots_trim(qi_slots *slots, qi_slot_queue *const *queues, uint32_t count
             continue;
         qi_table_release_chunk(&slots->records, host, chunk);
         qi_table_release_chunk(&slots->holds, host, chunk);
+        qi_table_release_chunk(&slots->recency, host, chunk);
     }
     /* refill the queues in the order of the slot numbers: later allocations use the lowest chunks,
        and the records of the others stay released */
@@ -258,12 +261,19 @@ static qi_atomic_u32 *ended_moves(const qi_slots *slots)
     return (qi_atomic_u32 *)(uintptr_t)&slots->moves;
 }
 
+/* The word of a LIVE slot without uses, or of an ASLEEP one: its record says which. */
+static uint64_t settled_word(const qi_slots *slots, uint32_t slot, uint32_t maps)
+{
+    const uint64_t word = qi_atomic_load_u64(qi_slot_state(slots, slot));
+    const uint64_t generation = qi_slot_word(qi_slot_generation(word), 0, 0);
+    return qi_slot_at(slots, slot)->extras & QI_EXTRA_ASLEEP
+               ? generation | QI_WORD_ASLEEP
+               : generation | qi_slot_word(0, QI_PHASE_LIVE, (uint64_t)maps << QI_WORD_MAP_SHIFT);
+}
+
 void qi_slot_end_move(const qi_slots *slots, uint32_t slot, uint32_t maps)
 {
-    qi_atomic_u64 *state = qi_slot_state(slots, slot);
-    const uint32_t generation = qi_slot_generation(qi_atomic_load_u64(state));
-    qi_atomic_store_release_u64(
-        state, qi_slot_word(generation, QI_PHASE_LIVE, (uint64_t)maps << QI_WORD_MAP_SHIFT));
+    qi_atomic_store_release_u64(qi_slot_state(slots, slot), settled_word(slots, slot, maps));
     qi_atomic_add_release_u32(ended_moves(slots), 1); /* after the word */
     qi_sleep_wake_all(ended_moves(slots));
 }
@@ -291,6 +301,20 @@ static quire_result await_move(const qi_slots *slots, qi_atomic_u64 *state, uint
         *word = qi_atomic_load_acquire_u64(state);
     }
     return QUIRE_SUCCESS;
+}
+
+qi_slot_begun qi_slot_begin_waking_move(const qi_slots *slots, quire_allocation allocation)
+{
+    const uint32_t generation = qi_handle_generation(allocation.id);
+    const uint64_t base = qi_slot_word(generation, 0, 0);
+    qi_atomic_u64 *state = qi_slot_state(slots, qi_handle_slot(allocation.id));
+    uint64_t word = qi_atomic_load_acquire_u64(state);
+    if (await_move(slots, state, &word))
+        return QI_SLOT_BUSY;
+    if (qi_slot_generation(word) != generation || qi_word_phase(word) != QI_PHASE_ASLEEP)
+        return QI_SLOT_GONE;
+    return qi_atomic_take_u64(state, base | QI_WORD_ASLEEP, base | QI_WORD_MOVING) ? QI_SLOT_BEGUN
+                                                                                   : QI_SLOT_BUSY;
 }
 
 /* ---- uses --------------------------------------------------------------------------------- */
@@ -374,12 +398,7 @@ quire_result qi_slot_claim_or_fail(const qi_slots *slots, quire_allocation alloc
 
 void qi_slot_unclaim(const qi_slots *slots, uint32_t slot)
 {
-    const bool is_asleep = qi_slot_at(slots, slot)->extras & QI_EXTRA_ASLEEP;
-    qi_atomic_u64 *state = qi_slot_state(slots, slot);
-    const uint64_t generation = qi_atomic_load_u64(state) >> QI_GENERATION_SHIFT;
-    qi_atomic_store_release_u64(state, is_asleep
-                                           ? generation << QI_GENERATION_SHIFT | QI_WORD_ASLEEP
-                                           : qi_slot_word((uint32_t)generation, QI_PHASE_LIVE, 0));
+    qi_atomic_store_release_u64(qi_slot_state(slots, slot), settled_word(slots, slot, 0));
 }
 
 /* From a word without maps and uses to an ASLEEP one with a use. */

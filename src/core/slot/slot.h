@@ -62,15 +62,15 @@ typedef struct qi_slot_image {
     uint8_t channel_count, channel_type, tiling, dimensions;
 } qi_slot_image;
 
-/* What a sleeping allocation had (copy/sleep.h). */
+/* What a sleeping allocation had (copy/sleep.h), or one that was evicted (compact/evict.h). */
 typedef struct qi_asleep {
     char *bytes; /* its contents; of a lazy one, of its chunks with memory; NULL: not kept */
     uint64_t count;
     /* of an allocation that is not lazy, the fields of its record: */
     uint64_t size, requested;
-    quire_range range;
-    uint64_t behind; /* bytes of the rear zone */
-    uint64_t named;  /* bytes in the accounts of its name */
+    quire_range range; /* {0}: it was evicted, and has none */
+    uint64_t behind;   /* bytes of the rear zone */
+    uint64_t named;    /* bytes in the accounts of its name */
     uint32_t left_padding;
 #ifdef QUIRE_CHECKED
     qi_watch watch;
@@ -108,7 +108,8 @@ typedef struct qi_slot {
         uint64_t user_data; /* of a raw range; protected by the shard lock */
         uint64_t native;    /* of an object: the native object or 0; protected likewise */
         qi_lazy *lazy;      /* of a lazy allocation without a meta record: it is being released */
-        quire_range asleep; /* of another sleeping allocation, likewise */
+        quire_range asleep; /* of another sleeping allocation, likewise; of one without a range, */
+        uint64_t evicted;   /* its bytes */
     };
     quire_range range;      /* in the space; {0} in a dedicated page, and asleep */
     qi_slot_meta *meta;     /* or NULL; set under the shard lock */
@@ -134,7 +135,7 @@ enum {
     QI_EXTRA_ADDRESS = 8,   /* the allocation is found by address (find/addresses.h) */
     QI_EXTRA_MAPPED = 16,   /* the allocation is mapped while it lives (page/map.h) */
     QI_EXTRA_LAZY = 32,     /* its range is a kept window (page/lazy.h) */
-    QI_EXTRA_ASLEEP = 64,   /* it has no memory until it wakes (copy/sleep.h) */
+    QI_EXTRA_ASLEEP = 64,   /* it has no memory until it wakes (copy/sleep.h, compact/evict.h) */
     QI_EXTRA_CHANGING = 128 /* a call puts it to sleep or wakes it */
 };
 
@@ -153,6 +154,7 @@ typedef struct qi_slots {
     qi_lock lock;        /* protects the growth of the tables, and `top` */
     qi_atomic_u32 top;   /* slots from this number on belong to no queue yet */
     qi_table holds;      /* qi_atomic_u32; a chunk exists once a slot in it was held */
+    qi_table recency;    /* qi_atomic_u64, likewise once one was touched: recency.h */
     qi_atomic_u32 moves; /* that have ended; threads sleep on it until a slot moves no more */
     bool is_shut;        /* the memory is being destroyed: no slot may be taken any more */
     const char *owner;   /* the name of the memory, for errors; "" before the memory sets it */
@@ -425,6 +427,17 @@ static inline void qi_slot_give(const qi_slots *slots, qi_slot_queue *queue, uin
         qi_slot_enqueue(slots, queue, slot);
 }
 
+/* Requires the locks of both shards. A slot in use goes from one shard to another, and a second one
+   the other way. */
+static inline void qi_slot_exchange_queues(qi_slot_queue *from, uint32_t slot, qi_slot_queue *to,
+                                           uint32_t second)
+{
+    from->used_by_chunk[qi_table_chunk_of(slot)]--;
+    to->used_by_chunk[qi_table_chunk_of(slot)]++;
+    to->used_by_chunk[qi_table_chunk_of(second)]--;
+    from->used_by_chunk[qi_table_chunk_of(second)]++;
+}
+
 /*
  * Requires the locks of all shards. Releases the records of chunks without used slots, and rebuilds
  * the queues with the lowest slots first. `queues` are the queues of all shards in their order.
@@ -513,6 +526,13 @@ void qi_slot_end_sleep(const qi_slots *slots, uint32_t slot, qi_phase phase);
  */
 bool qi_slot_begin_move(const qi_slots *slots, uint32_t slot, uint32_t *maps);
 void qi_slot_end_move(const qi_slots *slots, uint32_t slot, uint32_t maps);
+
+/*
+ * The same for an allocation that sleeps, after a move of another thread. GONE: it does not sleep,
+ * or was freed; the slot of its handle exists. A slot whose record says that it sleeps is ASLEEP
+ * once a move has ended.
+ */
+qi_slot_begun qi_slot_begin_waking_move(const qi_slots *slots, quire_allocation allocation);
 
 /* For the child of a fork, without the thread that moved slots. Ends all moves. */
 void qi_slots_drop_moves(const qi_slots *slots);
@@ -648,7 +668,10 @@ static inline qi_slot_meta *qi_slot_detach_meta(qi_slot *record)
         meta->lazy = NULL;
     } else if (meta->asleep) {
         record->object = QUIRE_OBJECT_NONE; /* it has no native object */
-        record->asleep = meta->asleep->range;
+        if (meta->asleep->range.id)
+            record->asleep = meta->asleep->range;
+        else
+            record->evicted = meta->asleep->size + meta->asleep->left_padding;
     }
     record->meta = NULL;
     return meta;

@@ -140,19 +140,21 @@ void qi_event_report_sleep(quire_memory *memory, quire_event_kinds kind, uint32_
 
 /* The hook may use the allocation, and another thread may free it: it is in use only while it is
    read. */
-void qi_event_report_moved(quire_memory *memory, quire_allocation allocation)
+void qi_event_report_changed(quire_memory *memory, quire_event_kinds kind,
+                             quire_allocation allocation)
 {
+    const int accept = QI_ACCEPT_LIVE | QI_ACCEPT_ASLEEP;
     uint32_t slot = 0;
     char name[QUIRE_MAX_NAME + 1];
     qi_error error;
     qi_error_save(&error);
-    quire_result result = qi_slot_begin_use(&memory->slots, allocation, QI_ACCEPT_LIVE, &slot);
+    quire_result result = qi_slot_begin_use(&memory->slots, allocation, accept, &slot);
     qi_error_restore(&error);
     if (result)
         return;
     qi_lock *lock = &qi_shard_of_slot(memory, slot)->lock;
     qi_lock_acquire(lock);
-    quire_event event = event_of(memory, QUIRE_EVENT_MOVED, slot);
+    quire_event event = event_of(memory, kind, slot);
     if (event.name)
         qi_copy_text(name, sizeof name, event.name);
     qi_lock_release(lock);

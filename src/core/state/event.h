@@ -79,14 +79,16 @@ static inline void qi_event_sleep(quire_memory *memory, quire_event_kinds kind, 
         qi_event_report_sleep(memory, kind, slot);
 }
 
-/* Calls the hooks for an allocation that has another place now; does nothing if it was freed since.
-   Watchers do not get it. */
-void qi_event_report_moved(quire_memory *memory, quire_allocation allocation);
+/* Calls the hooks for an allocation that has moved, was evicted or woken; does nothing if it was
+   freed since. Watchers do not get it. */
+void qi_event_report_changed(quire_memory *memory, quire_event_kinds kind,
+                             quire_allocation allocation);
 
-static inline void qi_event_moved(quire_memory *memory, quire_allocation allocation)
+static inline void qi_event_changed(quire_memory *memory, quire_event_kinds kind,
+                                    quire_allocation allocation)
 {
-    if (qi_event_is_wanted(memory, QUIRE_EVENT_MOVED))
-        qi_event_report_moved(memory, allocation);
+    if (qi_event_is_wanted(memory, kind))
+        qi_event_report_changed(memory, kind, allocation);
 }
 
 static inline void qi_event_allocated(quire_memory *memory, uint32_t slot, uint64_t alignment,

@@ -38,7 +38,8 @@ typedef enum qi_page_phase {
     QI_PAGE_MOVING,  /* between two shards */
     QI_PAGE_LEAVING, /* out of the space and the statistics */
     QI_PAGE_ENDING,  /* the backend destroys it */
-    QI_PAGE_GONE     /* destroyed, or never made; nobody uses the number yet */
+    QI_PAGE_GONE,    /* destroyed, or never made; nobody uses the number yet */
+    QI_PAGE_NOWHERE  /* constant: the page without memory of a shard, where what is evicted lies */
 } qi_page_phase;
 
 /*
@@ -171,6 +172,12 @@ typedef struct qi_empty_pages {
     uint32_t tied;  /* how many are tied to an object that is destroyed: none of these is kept */
     qi_page *dedicated[QI_EMPTY_SIZES]; /* lists by the highest bit of the size */
 } qi_empty_pages;
+
+/* Whether a page of an allocation is that of the evicted ones. */
+static inline bool qi_page_is_nowhere(const qi_page *page)
+{
+    return page->phase == QI_PAGE_NOWHERE;
+}
 
 /* Requires the lock of the pages. Returns the record of a number below top, NULL above. */
 static inline qi_page *qi_page_at(const qi_pages *pages, uint32_t number)

@@ -227,6 +227,17 @@ static bool is_alone(const quire_memory *memory)
     return memory->shards[0]->peaks.mode == QI_PEAKS_ALONE;
 }
 
+void qi_peaks_keep(quire_memory *memory)
+{
+    if (is_alone(memory)) {
+        qi_shard_keep_peaks(&memory->shards[0]->stats);
+        return;
+    }
+    const amounts sum = sum_of(memory);
+    for (uint32_t k = 0; k < QI_PEAKS; k++)
+        qi_atomic_raise_u64(&memory->peaks.peak[k], sum.of[k]);
+}
+
 void qi_peaks_read(quire_memory *memory, quire_memory_stats *out)
 {
     if (is_alone(memory)) {
@@ -238,10 +249,8 @@ void qi_peaks_read(quire_memory *memory, quire_memory_stats *out)
         out->peak_allocation_count = stats.peak_allocation_count;
         return;
     }
-    const amounts sum = sum_of(memory);
+    qi_peaks_keep(memory);
     qi_atomic_u64 *peak = memory->peaks.peak;
-    for (uint32_t k = 0; k < QI_PEAKS; k++)
-        qi_atomic_raise_u64(&peak[k], sum.of[k]);
     out->peak_live_bytes = qi_atomic_load_u64(&peak[QI_PEAK_LIVE]);
     out->peak_requested_bytes = qi_atomic_load_u64(&peak[QI_PEAK_REQUESTED]);
     out->peak_allocation_count = qi_atomic_load_u64(&peak[QI_PEAK_COUNT]);

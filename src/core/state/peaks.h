@@ -93,6 +93,10 @@ void qi_peaks_settle(quire_memory *memory);
  */
 void qi_peaks_read(quire_memory *memory, quire_memory_stats *out);
 
+/* Requires the locks of all shards. Raises the peaks to the current values, which are to fall
+   without a trace. */
+void qi_peaks_keep(quire_memory *memory);
+
 /*
  * Requires the locks of all shards. Sets the peaks to the current values, or raises them to those
  * of *before. For stats scopes.

@@ -107,6 +107,7 @@ typedef struct qi_shard {
     qi_atomic_u64 deferred; /* waits in the queues; written under the lock only */
     /* queue_buckets points here until the table grows */
     struct qi_stream_queue *first_buckets[1 << QI_FIRST_QUEUE_BITS];
+    qi_page nowhere; /* has no bytes and no region; its tally counts itself as an allocation */
 
     _Alignas(QI_CACHE_LINE) qi_inbox inbox;
 } qi_shard;

@@ -35,6 +35,8 @@ static const qi_page *page_of(const quire_memory *memory, const qi_slot *record)
         return NULL;
     const qi_shard *shard = memory->shards[record->shard];
     const qi_tally *tally = record->tally;
+    if (tally == &shard->nowhere.own)
+        return &shard->nowhere;
     const qi_page *page = (const void *)((uintptr_t)tally - offsetof(qi_page, own));
     uint32_t index = 0;
     if (qi_table_find(&shard->by_region, tally, &index))
@@ -61,6 +63,8 @@ static bool range_agrees(const qi_page *page, const qi_slot *record, uint32_t sl
     quire_placement at;
     if (qi_slot_is_lazy(record))
         return qi_lazy_agrees(page, slot);
+    if (qi_page_is_nowhere(page))
+        return !record->size && !record->range.id;
     if (qi_space_get(page->shard->space, range_of(record), &at) || at.user != slot ||
         at.region != page->region)
         return false;
@@ -81,6 +85,9 @@ static void count_asleep(const qi_slot *record, const qi_page *page, uint32_t sl
     seen->asleep_count++;
     if (qi_slot_is_lazy(record))
         seen->asleep_bytes += qi_lazy_bytes(page, slot, QI_PIECE_ASLEEP);
+    else if (qi_page_is_nowhere(page))
+        seen->asleep_bytes +=
+            record->meta ? qi_slot_extent(record) + qi_slot_padding(record) : record->evicted;
     else if (!qi_space_get(page->shard->space, range_of(record), &at))
         seen->asleep_bytes += at.size + at.left_padding;
 }
@@ -141,8 +148,10 @@ static quire_result check_pages(quire_memory *memory, quire_memory_stats *seen)
         shared +=
             page->dedicated ? 0 : page->tally->allocation_count - page->objects - page->lazy_count;
     }
-    for (uint32_t i = 0; i < qi_shard_count(memory); i++)
+    for (uint32_t i = 0; i < qi_shard_count(memory); i++) {
         ranges += memory->shards[i]->space->live_count;
+        count += memory->shards[i]->nowhere.own.allocation_count - 1;
+    }
     if (live != seen->live_bytes || count != seen->allocation_count)
         return damaged(memory, "the pages' live statistics are not the sum of the allocations",
                        count);
