@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * compact_random.c - the contract: random operations with compaction between them, by quire, on a
- * stream and by the caller. Every allocation keeps its contents.
+ * stream and by the caller, and with eviction. Every allocation keeps its contents.
  *
  * QUIRE_TEST_COMPACT in the environment is the number of operations for each kind.
  */
@@ -26,7 +26,7 @@ typedef struct crowd {
     test_random random;
     item items[MOST];
     uint32_t count;
-    uint64_t last_key, moves;
+    uint64_t last_key, moves, wakes;
     bool can_map;
 } crowd;
 
@@ -79,9 +79,26 @@ static void add(crowd *c)
     write(c, i);
 }
 
+static bool is_asleep(const crowd *c, const item *i)
+{
+    quire_allocation_info info;
+    CHECK_OK(quire_allocation_get_info(c->memory, i->handle, &info));
+    return info.asleep;
+}
+
+static void wake(crowd *c, const item *i)
+{
+    c->wakes += is_asleep(c, i);
+    CHECK_OK(quire_wake(c->memory, i->handle));
+}
+
+/* Sometimes one that sleeps. */
 static void drop(crowd *c, item *i)
 {
-    kit_read(c->memory, i->handle, i->size, i->key);
+    if (happens(c, 1, 2))
+        wake(c, i);
+    if (!is_asleep(c, i))
+        kit_read(c->memory, i->handle, i->size, i->key);
     if (i->is_mapped)
         CHECK_OK(quire_unmap(c->memory, i->handle));
     if (i->is_held)
@@ -124,6 +141,8 @@ static void check(crowd *c)
     uint64_t requested = 0;
     CHECK_OK(quire_memory_check(c->memory));
     for (uint32_t i = 0; i < c->count; i++) {
+        if (is_asleep(c, &c->items[i]))
+            continue;
         expect(c, &c->items[i]);
         requested += c->items[i].size;
     }
@@ -192,14 +211,43 @@ static void compact(crowd *c)
     }
 }
 
+/* ---- eviction ----------------------------------------------------------------------------- */
+
+static void order(crowd *c, const item *i)
+{
+    if (happens(c, 1, 2))
+        CHECK_OK(quire_set_priority(c->memory, i->handle,
+                                    (int8_t)((int)random_below(&c->random, 256) - 128)));
+    else if (!is_asleep(c, i))
+        CHECK_OK(quire_touch(c->memory, i->handle));
+}
+
+/* A few, and what sleeps may wake together. */
+static void evict(crowd *c)
+{
+    const quire_evict_options options = {.bytes = random_below(&c->random, 4 * c->largest),
+                                         .recent_frames = random_below(&c->random, 3)};
+    CHECK_OK(quire_memory_frame(c->memory));
+    if (happens(c, 1, 8))
+        CHECK_OK(quire_memory_wake(c->memory, happens(c, 1, 2) ? "named" : NULL, NULL));
+    else
+        CHECK_OK(quire_memory_evict(c->memory, &options, NULL));
+}
+
 /* ---- a run -------------------------------------------------------------------------------- */
 
 static void operate(crowd *c, bool fills)
 {
     item *i = &c->items[c->count ? random_below(&c->random, c->count) : 0];
     const uint64_t what = random_below(&c->random, 100);
-    if (what < 15)
+    if (c->count && what >= 16 && what < 80)
+        wake(c, i);
+    if (what < 12)
         compact(c);
+    else if (what < 14)
+        evict(c);
+    else if (c->count && what < 16)
+        order(c, i);
     else if (!c->count || (what < (fills ? 75u : 20u) && c->count < MOST))
         add(c);
     else if (what < 77)
@@ -255,6 +303,7 @@ static void contents_stay(contract_world *w, uint32_t kind)
     }
     end(&c);
     CHECK(c.moves > operations() / 100);
+    CHECK(c.wakes > operations() / 100);
 }
 
 const contract_scenario contract_compact_random[] = {

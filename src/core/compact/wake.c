@@ -27,6 +27,7 @@ typedef struct waking {
 typedef struct wakings {
     waking *items; /* in ascending order of their slots */
     uint64_t count, room;
+    bool is_snapshot; /* what was freed since does not wake, and is no error */
 } wakings;
 
 /* ---- targets ------------------------------------------------------------------------------ */
@@ -72,11 +73,13 @@ static quire_result take_target(quire_memory *memory, const needs *n, uint32_t *
     if (result)
         return result;
     qi_slot *record = qi_memory_slot(memory, *target);
+    qi_lock *lock = &qi_shard_of(memory, record)->lock;
     if (memory->addresses)
         qi_addresses_remove(memory, *target);
+    qi_lock_acquire(lock); /* a walk may read the record */
     record->extras &= (uint8_t)~QI_EXTRA_ADDRESS;
-    if (n->object)
-        record->usage = n->usage;
+    record->usage = n->object ? n->usage : record->usage;
+    qi_lock_release(lock);
     result = qi_move_make_object(memory, *target);
     if (result)
         qi_release_unpublished(memory, *target);
@@ -204,12 +207,25 @@ static void end(quire_memory *memory, const wakings *all)
             qi_move_release(memory, &all->items[i].move);
 }
 
+static quire_result prepare_all(quire_memory *memory, const wakings *all)
+{
+    qi_error before;
+    quire_result result = QUIRE_SUCCESS;
+    qi_error_save(&before);
+    for (uint64_t i = 0; i < all->count && !result; i++) {
+        result = prepare(memory, &all->items[i]);
+        if (result != QUIRE_ERROR_STALE_HANDLE || !all->is_snapshot)
+            continue;
+        qi_error_restore(&before);
+        result = QUIRE_SUCCESS;
+    }
+    return result;
+}
+
 /* Wakes all, or none. *bytes receives those of the allocations. */
 static quire_result wake(quire_memory *memory, const wakings *all, uint64_t *bytes)
 {
-    quire_result result = QUIRE_SUCCESS;
-    for (uint64_t i = 0; i < all->count && !result; i++)
-        result = prepare(memory, &all->items[i]);
+    quire_result result = prepare_all(memory, all);
     for (uint64_t i = 0; i < all->count && !result; i++)
         result = begin(memory, &all->items[i]);
     if (!result)
@@ -276,7 +292,7 @@ static quire_result make_list(quire_memory *memory, const char *prefix, wakings 
         all->items = qi_host_allocate(host, all->room, sizeof *all->items);
         if (all->items)
             continue;
-        *all = (wakings){.count = 0};
+        all->count = all->room = 0;
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
                        "no host memory for a list of evicted allocations");
     }
@@ -284,7 +300,7 @@ static quire_result make_list(quire_memory *memory, const char *prefix, wakings 
 
 quire_result qi_wake_named(quire_memory *memory, const char *prefix, uint64_t *bytes)
 {
-    wakings all = {.items = NULL};
+    wakings all = {.is_snapshot = true};
     quire_result result = qi_evict_check(memory);
     *bytes = 0;
     if (!result)

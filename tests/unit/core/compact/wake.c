@@ -325,16 +325,13 @@ static bool meddle(void *user, quire_memory *memory, const quire_out_of_memory *
 
 static meddler meddler_of_limited;
 
-static void meet(scene *s, bool frees)
+/* The memory is full, until the callback comes. */
+static void begin_to_meet(scene *s, bool frees)
 {
     make_all(s);
     evict_all(s);
     meddler_of_limited =
         (meddler){.s = s, .large = ALLOCATE(&s->b.f, .size = 2 * PAGE), .frees = frees};
-    CHECK_OK(quire_wake(s->b.f.memory, s->made[0]));
-    CHECK_OK(quire_memory_check(s->b.f.memory));
-    CHECK_EQ(fixture_stats(&s->b.f).asleep_count, MANY - 1);
-    CHECK_EQ(fixture_stats(&s->b.f).allocation_count, frees ? MANY - 1 : MANY);
 }
 
 #define MEETING(name)                                                                              \
@@ -343,11 +340,34 @@ static void meet(scene *s, bool frees)
 
 MEETING(another_call_wakes_it_first)
 {
-    meet(s, false);
+    begin_to_meet(s, false);
+    CHECK_OK(quire_wake(s->b.f.memory, s->made[0]));
+    CHECK_OK(quire_memory_check(s->b.f.memory));
+    CHECK_EQ(fixture_stats(&s->b.f).asleep_count, MANY - 1);
+    CHECK_EQ(fixture_stats(&s->b.f).allocation_count, MANY);
     expect(s, 0);
 }
 
 MEETING(another_call_frees_it_first)
 {
-    meet(s, true);
+    begin_to_meet(s, true);
+    CHECK_OK(quire_wake(s->b.f.memory, s->made[0]));
+    CHECK_OK(quire_memory_check(s->b.f.memory));
+    CHECK_EQ(fixture_stats(&s->b.f).allocation_count, MANY - 1);
+}
+
+/* A later one of the list. */
+MEETING(another_call_frees_one_of_many)
+{
+    begin_to_meet(s, true);
+    const quire_allocation first = s->made[0];
+    s->made[0] = s->made[2];
+    CHECK_OK(quire_memory_wake(s->b.f.memory, "a", NULL));
+    CHECK_OK(quire_memory_check(s->b.f.memory));
+    CHECK_EQ(fixture_stats(&s->b.f).allocation_count, MANY - 1);
+    CHECK_EQ(fixture_stats(&s->b.f).asleep_count, MANY - 3);
+    CHECK_FAILS(quire_wake(s->b.f.memory, s->made[2]), QUIRE_ERROR_STALE_HANDLE);
+    s->made[0] = first;
+    expect(s, 0);
+    expect(s, 1);
 }
