@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
- * fork_compact.c - forks while another thread compacts a memory, also amid the copy of a move: in
- * the child each allocation has its contents and is found at its address, can be freed, and another
- * compaction can begin, or the former go on.
+ * fork_compact.c - forks while another thread compacts a memory, also amid the copy of a move, or
+ * evicts and wakes: in the child each allocation has its contents, wakes if it sleeps, is found at
+ * its address, can be freed, and another compaction can begin, or the former go on.
  *
  *     fork_compact [--steps FORKS]
  */
@@ -11,6 +11,8 @@
 #include <time.h>
 
 #include "quire/compact.h"
+#include "quire/elastic.h"
+#include "quire/evict.h"
 #include "quire/host.h"
 #include "quire/quire.h"
 #include "src/base/atomic.h"
@@ -79,6 +81,8 @@ static void look_at_all(void)
     quire_allocation_info info;
     quire_allocation found;
     qi_atomic_store_release_u32(&is_slow, 0);
+    CHECK_OK(quire_memory_check(memory));
+    CHECK_OK(quire_memory_wake(memory, NULL, NULL));
     for (uint64_t i = 0; i < MADE; i++) {
         if (!made[i].id)
             continue;
@@ -164,9 +168,16 @@ static void end_former(void)
 
 /* ---- beside threads ------------------------------------------------------------------------- */
 
+static void evict_and_wake(void)
+{
+    CHECK_OK(quire_memory_evict(memory, &(quire_evict_options){.bytes = 8 * LARGEST}, NULL));
+    CHECK_OK(quire_memory_wake(memory, NULL, NULL));
+}
+
 static void *compact(void *unused)
 {
     while (!qi_atomic_load_acquire_u32(&is_over)) {
+        evict_and_wake();
         quire_compaction *c;
         quire_compact_stats stats = {.moves = 0};
         CHECK_OK(quire_compact_begin(memory, &c));

@@ -34,20 +34,20 @@ typedef struct wakings {
 
 /* What an evicted allocation needs. */
 typedef struct needs {
-    bool is_evicted;
     char name[QUIRE_MAX_NAME + 1];
     uint64_t size, requested, alignment;
     quire_object object;
     uint8_t usage;
 } needs;
 
-/* Requires the shard's lock. */
-static needs needs_of(const quire_memory *memory, const qi_slot *record)
+/* Requires the slot of a move. */
+static needs read_needs(quire_memory *memory, uint32_t slot)
 {
-    const qi_asleep *asleep = qi_slot_asleep(record);
-    needs n = {.is_evicted = asleep != NULL};
-    if (!asleep)
-        return n;
+    needs n = {.name = ""};
+    qi_lock *lock = &qi_shard_of_slot(memory, slot)->lock;
+    qi_lock_acquire(lock);
+    const qi_slot *record = qi_memory_slot(memory, slot);
+    const qi_asleep *asleep = record->meta->asleep;
     n.requested = asleep->requested;
     /* the policy adds its padding again; a raw range had nothing else */
     n.size = record->object ? asleep->size - memory->policy.extra_padding : asleep->requested;
@@ -56,7 +56,20 @@ static needs needs_of(const quire_memory *memory, const qi_slot *record)
     n.usage = record->usage;
     if (record->meta->name)
         qi_copy_text(n.name, sizeof n.name, record->meta->name);
+    qi_lock_release(lock);
     return n;
+}
+
+/* Begins the move of an allocation; `is_moving` is false if it is awake, or was freed. */
+static quire_result begin_move(quire_memory *memory, waking *w)
+{
+    const qi_slot_begun begun = qi_slot_begin_waking_move(&memory->slots, w->move.handle);
+    w->is_moving = begun == QI_SLOT_BEGUN;
+    return begun == QI_SLOT_BUSY
+               ? qi_fail_with(QUIRE_ERROR_BUSY,
+                              "another call reads allocation %x, which is to wake",
+                              w->move.handle.id)
+               : QUIRE_SUCCESS;
 }
 
 /* Takes a PRIVATE slot with a place and an object. It is not found by its address. */
@@ -86,21 +99,18 @@ static quire_result take_target(quire_memory *memory, const needs *n, uint32_t *
     return result;
 }
 
-/* Fails as handles do. One that is awake gets no target. */
+/* Fails as handles do. One that is awake gets no target. A free waits while the record is read. */
 static quire_result prepare(quire_memory *memory, waking *w)
 {
-    uint32_t slot = 0;
     quire_result result =
-        qi_slot_begin_use(&memory->slots, w->move.handle, QI_ACCEPT_LIVE | QI_ACCEPT_ASLEEP, &slot);
-    if (result)
+        qi_slot_check(&memory->slots, w->move.handle, QI_ACCEPT_LIVE | QI_ACCEPT_ASLEEP);
+    if (!result)
+        result = begin_move(memory, w);
+    if (result || !w->is_moving)
         return result;
-    qi_lock *lock = &qi_shard_of_slot(memory, slot)->lock;
-    qi_lock_acquire(lock);
-    const needs n = needs_of(memory, qi_memory_slot(memory, slot));
-    qi_lock_release(lock);
-    qi_slot_end_use(&memory->slots, slot);
-    if (!n.is_evicted)
-        return QUIRE_SUCCESS;
+    const needs n = read_needs(memory, w->move.source);
+    qi_move_end(memory, &w->move);
+    w->is_moving = false;
     result = take_target(memory, &n, &w->move.target);
     w->has_target = !result;
     return result;
@@ -112,15 +122,9 @@ static quire_result prepare(quire_memory *memory, waking *w)
 static quire_result begin(quire_memory *memory, waking *w)
 {
     qi_move *move = &w->move;
-    if (!w->has_target)
-        return QUIRE_SUCCESS;
-    const qi_slot_begun begun = qi_slot_begin_waking_move(&memory->slots, move->handle);
-    if (begun == QI_SLOT_BUSY)
-        return qi_fail_with(QUIRE_ERROR_BUSY, "another call reads allocation %x, which is to wake",
-                            move->handle.id);
-    w->is_moving = begun == QI_SLOT_BEGUN;
-    if (!w->is_moving)
-        return QUIRE_SUCCESS;
+    quire_result result = w->has_target ? begin_move(memory, w) : QUIRE_SUCCESS;
+    if (result || !w->is_moving)
+        return result;
     move->is_entered =
         memory->addresses && qi_addresses_enter_move(memory, move->source, move->target);
     if (memory->addresses && !move->is_entered)
@@ -270,9 +274,11 @@ static void list_named(const quire_memory *memory, const char *prefix, wakings *
     for (uint32_t slot = 0; slot < qi_slots_top(&memory->slots); slot++) {
         if (!matches(memory, slot, prefix))
             continue;
+        const quire_allocation handle = qi_slot_public_handle(&memory->slots, slot);
+        if (!handle.id) /* a free has claimed it at this moment */
+            continue;
         if (all->count < all->room)
-            all->items[all->count] = (waking){
-                .move = {.source = slot, .handle = qi_slot_public_handle(&memory->slots, slot)}};
+            all->items[all->count] = (waking){.move = {.source = slot, .handle = handle}};
         all->count++;
     }
 }

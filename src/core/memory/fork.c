@@ -234,12 +234,11 @@ static void settle_stream(quire_stream *stream)
     qi_atomic_raise_release_u64(&stream->passed, QI_ALL_PASSED);
 }
 
-/* Forgets a compaction, unless the forking thread is in a step of it: its owner may have vanished.
-   A step of it sets it again. */
+/* Ends the moves of threads that have vanished. Forgets a compaction, unless the forking thread is
+   in a step of it: its owner may have vanished. A step of it sets it again. */
 static void settle_compaction(quire_memory *memory)
 {
-    if (is_gone(memory->mover))
-        qi_slots_drop_moves(&memory->slots);
+    qi_slots_drop_moves(&memory->slots);
     if (memory->mover == qi_thread_self())
         return;
     memory->mover = NULL;

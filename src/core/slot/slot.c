@@ -242,6 +242,20 @@ quire_result qi_slot_check(const qi_slots *slots, quire_allocation allocation, i
 
 /* ---- moves -------------------------------------------------------------------------------- */
 
+/* The moves that the thread is in, which are of one table: a move calls nothing that begins another
+   one elsewhere. */
+static _Thread_local struct {
+    const qi_slots *slots;
+    uint32_t count;
+} own_moves;
+
+static bool begun(const qi_slots *slots)
+{
+    own_moves.slots = slots;
+    own_moves.count++;
+    return true;
+}
+
 bool qi_slot_begin_move(const qi_slots *slots, uint32_t slot, uint32_t *maps)
 {
     qi_atomic_u64 *state = qi_slot_state(slots, slot);
@@ -252,7 +266,7 @@ bool qi_slot_begin_move(const qi_slots *slots, uint32_t slot, uint32_t *maps)
         qi_slot_word(qi_slot_generation(word), QI_PHASE_LIVE, mapped << QI_WORD_MAP_SHIFT);
     if (maps)
         *maps = (uint32_t)mapped;
-    return qi_atomic_take_u64(state, still, generation | QI_WORD_MOVING);
+    return qi_atomic_take_u64(state, still, generation | QI_WORD_MOVING) && begun(slots);
 }
 
 /* Every qi_slots is part of a record that is not const. */
@@ -271,18 +285,26 @@ static uint64_t settled_word(const qi_slots *slots, uint32_t slot, uint32_t maps
                : generation | qi_slot_word(0, QI_PHASE_LIVE, (uint64_t)maps << QI_WORD_MAP_SHIFT);
 }
 
-void qi_slot_end_move(const qi_slots *slots, uint32_t slot, uint32_t maps)
+static void settle(const qi_slots *slots, uint32_t slot, uint32_t maps)
 {
     qi_atomic_store_release_u64(qi_slot_state(slots, slot), settled_word(slots, slot, maps));
     qi_atomic_add_release_u32(ended_moves(slots), 1); /* after the word */
     qi_sleep_wake_all(ended_moves(slots));
 }
 
+void qi_slot_end_move(const qi_slots *slots, uint32_t slot, uint32_t maps)
+{
+    own_moves.count--;
+    settle(slots, slot, maps);
+}
+
 void qi_slots_drop_moves(const qi_slots *slots)
 {
+    if (own_moves.count && own_moves.slots == slots)
+        return;
     for (uint32_t slot = 0, top = qi_slots_top(slots); slot < top; slot++)
         if (qi_word_is_moving(qi_atomic_load_u64(qi_slot_state(slots, slot))))
-            qi_slot_end_move(slots, slot, 0);
+            settle(slots, slot, 0);
 }
 
 /* Sleeps while the slot of a word moves. Fails with BUSY inside a function of the backend, which
@@ -309,12 +331,16 @@ qi_slot_begun qi_slot_begin_waking_move(const qi_slots *slots, quire_allocation 
     const uint64_t base = qi_slot_word(generation, 0, 0);
     qi_atomic_u64 *state = qi_slot_state(slots, qi_handle_slot(allocation.id));
     uint64_t word = qi_atomic_load_acquire_u64(state);
-    if (await_move(slots, state, &word))
-        return QI_SLOT_BUSY;
-    if (qi_slot_generation(word) != generation || qi_word_phase(word) != QI_PHASE_ASLEEP)
-        return QI_SLOT_GONE;
-    return qi_atomic_take_u64(state, base | QI_WORD_ASLEEP, base | QI_WORD_MOVING) ? QI_SLOT_BEGUN
-                                                                                   : QI_SLOT_BUSY;
+    do {
+        if (await_move(slots, state, &word))
+            return QI_SLOT_BUSY;
+        if (qi_slot_generation(word) != generation || qi_word_phase(word) != QI_PHASE_ASLEEP)
+            return QI_SLOT_GONE;
+        if (qi_word_uses(word))
+            return QI_SLOT_BUSY;
+    } while (!qi_atomic_exchange_if_u64(state, &word, base | QI_WORD_MOVING));
+    begun(slots);
+    return QI_SLOT_BEGUN;
 }
 
 /* ---- uses --------------------------------------------------------------------------------- */

@@ -534,7 +534,8 @@ void qi_slot_end_move(const qi_slots *slots, uint32_t slot, uint32_t maps);
  */
 qi_slot_begun qi_slot_begin_waking_move(const qi_slots *slots, quire_allocation allocation);
 
-/* For the child of a fork, without the thread that moved slots. Ends all moves. */
+/* For the child of a fork, in which the threads that moved slots have vanished. Ends all moves,
+   unless the forking thread is in one: then none. */
 void qi_slots_drop_moves(const qi_slots *slots);
 
 /*

@@ -318,18 +318,54 @@ CASE(a_use_waits_until_the_move_has_ended)
     give(b, w.handle);
 }
 
+static void *begin_move(void *user)
+{
+    const waiting *w = user;
+    CHECK(qi_slot_begin_move(&w->b->slots, qi_handle_slot(w->handle.id), NULL));
+    return NULL;
+}
+
 CASE(the_child_of_a_fork_ends_the_moves_of_vanished_threads)
 {
-    const quire_allocation handle = take_live(b);
-    const uint32_t slot = qi_handle_slot(handle.id);
-    CHECK(qi_slot_begin_move(&b->slots, slot, NULL));
-    qi_slots_drop_uses(&b->slots); /* the thread that forked may move it */
+    waiting w = {.b = b, .handle = take_live(b)};
+    const uint32_t slot = qi_handle_slot(w.handle.id);
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, begin_move, &w), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    qi_slots_drop_uses(&b->slots);
     CHECK(!qi_slot_begin_move(&b->slots, slot, NULL));
     qi_slots_drop_moves(&b->slots);
     CHECK_EQ(qi_slot_map_count(&b->slots, slot), 0);
     CHECK(qi_slot_begin_move(&b->slots, slot, NULL));
+    qi_slots_drop_moves(&b->slots); /* this thread goes on with its own */
+    CHECK(!qi_slot_begin_move(&b->slots, slot, NULL));
+    qi_slot_end_move(&b->slots, slot, 0);
+    give(b, w.handle);
+}
+
+/* The record says whether a slot sleeps. */
+CASE(a_slot_that_sleeps_moves_once_nobody_reads_it)
+{
+    const quire_allocation handle = take_live(b);
+    const uint32_t slot = qi_handle_slot(handle.id);
+    uint32_t again = 0;
+    CHECK_EQ(qi_slot_begin_waking_move(&b->slots, handle), QI_SLOT_GONE);
+    CHECK(qi_slot_begin_move(&b->slots, slot, NULL));
+    qi_slot_at(&b->slots, slot)->extras |= QI_EXTRA_ASLEEP;
+    qi_slot_end_move(&b->slots, slot, 0);
+    CHECK_EQ(qi_slot_phase(&b->slots, slot), QI_PHASE_ASLEEP);
+    CHECK(!qi_slot_begin_move(&b->slots, slot, NULL));
+    CHECK_OK(qi_slot_begin_use(&b->slots, handle, QI_ACCEPT_ASLEEP, &again));
+    CHECK_EQ(qi_slot_begin_waking_move(&b->slots, handle), QI_SLOT_BUSY);
+    qi_slot_end_use(&b->slots, slot);
+    CHECK_EQ(qi_slot_begin_waking_move(&b->slots, handle), QI_SLOT_BEGUN);
+    qi_slot_end_move(&b->slots, slot, 0); /* it goes on to sleep */
+    CHECK_EQ(qi_slot_phase(&b->slots, slot), QI_PHASE_ASLEEP);
+    CHECK_EQ(qi_slot_begin_waking_move(&b->slots, handle), QI_SLOT_BEGUN);
+    qi_slot_at(&b->slots, slot)->extras &= (uint8_t)~QI_EXTRA_ASLEEP;
     qi_slot_end_move(&b->slots, slot, 0);
     give(b, handle);
+    CHECK_EQ(qi_slot_begin_waking_move(&b->slots, handle), QI_SLOT_GONE);
 }
 
 /* ---- the end ------------------------------------------------------------------------------ */
