@@ -92,7 +92,8 @@ class Headers:
 # ---- Python -----------------------------------------------------------------------------------------------------
 
 PLAIN = {"uint64_t": "c_uint64", "int64_t": "c_int64", "uint32_t": "c_uint32", "int32_t": "c_int32",
-         "uint8_t": "c_uint8", "size_t": "c_size_t", "bool": "c_bool", "float": "c_float", "double": "c_double",
+         "uint8_t": "c_uint8", "int8_t": "c_int8", "size_t": "c_size_t", "bool": "c_bool", "float": "c_float",
+         "double": "c_double",
          "int": "c_int", "char": "c_char"}
 
 

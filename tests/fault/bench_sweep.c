@@ -118,6 +118,23 @@ static bool run_compaction(bench *t)
     return goes_on;
 }
 
+/* One after the other; then all wake. */
+static bool run_eviction(bench *t)
+{
+    uint64_t bytes = 1;
+    const quire_evict_options one = {.bytes = 1};
+    while (bytes) {
+        t->tolerance = BENCH_MAY_SUCCEED; /* as in bench_keep */
+        TRY_OUT(t, bytes, quire_memory_evict(t->memory, &one, &bytes));
+    }
+    CHECK_EQ(stats_of(t).asleep_count, LEFT);
+    TRY_OUT(t, bytes, quire_memory_wake(t->memory, NULL, &bytes));
+    CHECK_EQ(bytes, LEFT * SIZE);
+    CHECK_EQ(stats_of(t).asleep_count, 0);
+    expect_contents(t);
+    return true;
+}
+
 bool bench_compact(bench *t, const quire_memory_options *options)
 {
     quire_memory_options all = *options;
@@ -128,6 +145,6 @@ bool bench_compact(bench *t, const quire_memory_options *options)
                         &(quire_allocation_options){.size = SIZE, .movable = true, .name = "m"}))
         return false;
     fill(t);
-    return bench_free_every(t, ON_A_PAGE) && run_compaction(t) &&
+    return bench_free_every(t, ON_A_PAGE) && run_compaction(t) && run_eviction(t) &&
            bench_allocate(t, 3, &(quire_allocation_options){.size = SIZE});
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /*
  * cpp_compaction.cpp - compaction in quire.hpp: what moves, limits of a step, and how long the
- * owner of a compaction keeps its memory. Built with exceptions and without.
+ * owner of a compaction keeps its memory; eviction. Built with exceptions and without.
  */
 #include <cstring>
 #include <type_traits>
@@ -68,6 +68,25 @@ static void test_compaction()
     quire_compact_limits wrong = {};
     wrong.unused[1] = 1;
     CHECK(compaction.step(wrong).code() == QUIRE_ERROR_INVALID_ARGUMENT);
+}
+
+static void test_eviction()
+{
+    quire::device device = open_host();
+    quire::memory memory = quire::memory::create(device, compacted_pages()).value();
+    if (!can_compact(memory))
+        return;
+    std::vector<quire::allocation> made = put_parts(memory, true);
+    CHECK(made[6].set_priority(-1) && made[0].set_priority(QUIRE_PRIORITY_STAYS));
+    CHECK(made[1].touch() && memory.frame() && made[2].touch());
+    CHECK(memory.evict(1).value() == part_size && made[6].place()->asleep);
+    CHECK(made[6].touch().code() == QUIRE_ERROR_WRONG_STATE);
+    CHECK(memory.evict(UINT64_MAX, 1).value() == 3 * part_size);
+    CHECK(!made[1].place()->asleep && !made[2].place()->asleep);
+    CHECK(memory.evict(UINT64_MAX).value() == part_size && !made[0].place()->asleep);
+    char kept[4];
+    CHECK(made[6].wake() && made[6].read(0, kept, 4) && std::memcmp(kept, "kept", 4) == 0);
+    CHECK(memory.wake().value() == 4 * part_size && memory.stats()->asleep_count == 0);
 }
 
 static void test_largest_free()
@@ -198,6 +217,7 @@ int main()
     run_case("a step moves up to its limits", test_compaction);
     run_case("a compaction moves what is movable", test_what_moves);
     run_case("a stretch of a page becomes free", test_largest_free);
+    run_case("allocations leave and wake", test_eviction);
     run_case("copies in the order of a stream", test_stream);
     run_case("moves of the caller", test_offers);
     run_case("buffers move", test_buffers);

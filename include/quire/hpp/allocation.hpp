@@ -129,6 +129,24 @@ class placed
         return checked(code, std::move(part));
     }
 
+    /* Lower priorities are evicted first; QUIRE_PRIORITY_STAYS: never. quire_set_priority */
+    status set_priority(std::int8_t priority) const
+    {
+        return checked(quire_set_priority(memory_, allocation_, priority));
+    }
+
+    /* The current frame uses it. quire_touch */
+    status touch() const
+    {
+        return checked(quire_touch(memory_, allocation_));
+    }
+
+    /* Gives it a place again if it is evicted. quire_wake */
+    status wake() const
+    {
+        return checked(quire_wake(memory_, allocation_));
+    }
+
     /* The free also waits for the work that uses it on this stream. quire_record_use */
     status record_use(const stream &user) const
     {

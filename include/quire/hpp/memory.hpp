@@ -157,12 +157,29 @@ class memory : public detail::owner<detail::memory_traits>
         return checked(code, std::move(bytes));
     }
 
-    /* Wakes them, all or none. Returns the bytes of chunks that got memory. quire_memory_wake */
+    /* Wakes them, all or none, and in a memory of pages what is evicted. Returns the bytes of
+       chunks that got memory, or of these allocations. quire_memory_wake */
     result<std::uint64_t> wake(const char *prefix = nullptr) const
     {
         std::uint64_t bytes = 0;
         const quire_result code = detail::wake(handle_, prefix, &bytes);
         return checked(code, std::move(bytes));
+    }
+
+    /* Evicts allocations of at least so many bytes, if they may leave, from the lowest priorities
+       on. What the last frames have used stays. Returns the bytes. quire_memory_evict */
+    result<std::uint64_t> evict(std::uint64_t bytes, std::uint64_t recent_frames = 0) const
+    {
+        std::uint64_t evicted = 0;
+        const quire_evict_options options = {bytes, recent_frames, {0, 0, 0, 0}};
+        const quire_result code = quire_memory_evict(handle_, &options, &evicted);
+        return checked(code, std::move(evicted));
+    }
+
+    /* Begins a frame, which counts uses. quire_memory_frame */
+    status frame() const
+    {
+        return checked(quire_memory_frame(handle_));
     }
 
     /* quire_memory_preallocate: bytes of pages, in use or empty; 0: none */

@@ -5,8 +5,8 @@ Written by scripts/interface.py. The test abi.py compares it with a program of C
 """
 
 from ctypes import (
-    Structure, CFUNCTYPE, POINTER, c_bool, c_char, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_size_t,
-    c_uint32, c_uint64, c_uint8, c_void_p)
+    Structure, CFUNCTYPE, POINTER, c_bool, c_char, c_char_p, c_double, c_float, c_int, c_int32, c_int64, c_int8,
+    c_size_t, c_uint32, c_uint64, c_uint8, c_void_p)
 from typing import Any, ClassVar, Dict, List, Tuple
 
 Fields = List[Tuple[str, Any]]
@@ -185,6 +185,10 @@ class quire_compact_limits(Structure):
     _fields_: ClassVar[Fields] = [
         ("moves", c_uint64), ("bytes", c_uint64), ("records", c_uint64), ("largest_free", c_uint64),
         ("unused", c_uint64 * 3)]
+
+
+class quire_evict_options(Structure):
+    _fields_: ClassVar[Fields] = [("bytes", c_uint64), ("recent_frames", c_uint64), ("unused", c_uint64 * 4)]
 
 
 class quire_copy_end(Structure):
@@ -492,6 +496,11 @@ FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "quire_compact_step_on_stream": (c_int, [
         c_void_p, POINTER(quire_compact_limits), c_void_p, POINTER(quire_compact_stats)]),
     "quire_compact_end": (None, [POINTER(c_void_p)]),
+    "quire_set_priority": (c_int, [c_void_p, quire_allocation, c_int8]),
+    "quire_memory_frame": (c_int, [c_void_p]),
+    "quire_touch": (c_int, [c_void_p, quire_allocation]),
+    "quire_memory_evict": (c_int, [c_void_p, POINTER(quire_evict_options), POINTER(c_uint64)]),
+    "quire_wake": (c_int, [c_void_p, quire_allocation]),
     "quire_copy": (c_int, [POINTER(quire_copy_options), POINTER(quire_point)]),
     "quire_fill": (c_int, [c_void_p, quire_allocation, POINTER(quire_fill_options), POINTER(quire_point)]),
     "quire_memory_get_stats": (c_int, [c_void_p, POINTER(quire_memory_stats)]),

@@ -458,6 +458,23 @@ class Allocation(_owner.Unique):
     def __cuda_array_interface__(self) -> Any:
         return self.array().__cuda_array_interface__
 
+    # ---- eviction ---------------------------------------------------------------------------------------
+
+    def set_priority(self, priority: int) -> None:
+        """Set the priority, -128 to 127: :meth:`Memory.evict` evicts lower ones first, and never 127. It is 0 at first."""
+        value = operator.index(priority)
+        if not -128 <= value <= 127:
+            raise InvalidArgumentError(f"priority is {value}; it must be between -128 and 127")
+        self._call(lib.quire_set_priority, value)
+
+    def touch(self) -> None:
+        """Say that the current frame uses the allocation. Raises WrongStateError if it is evicted."""
+        self._call(lib.quire_touch)
+
+    def wake(self) -> None:
+        """Give the allocation a place again if it is evicted. Raises the classes of OutOfMemoryError, and BusyError."""
+        self._call(lib.quire_wake)
+
     # ---- the end ----------------------------------------------------------------------------------------
 
     def record_use(self, stream: Stream) -> None:

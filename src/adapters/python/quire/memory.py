@@ -343,7 +343,7 @@ class Memory(_owner.Unique):
     def wake(self, prefix: Optional[str] = None) -> int:
         """Wake sleeping allocations, all or none, at the same addresses. Return the bytes of chunks that got memory.
 
-        Raises BusyError, and the classes of OutOfMemoryError: all of them stay asleep then.
+        In a memory of pages those wake that :meth:`evict` has evicted, at other places; the bytes are theirs. Raises BusyError, and the classes of OutOfMemoryError: all of them stay asleep then.
         """
         got = ctypes.c_uint64()
         self._owner.call(lib.quire_memory_wake, text("prefix", prefix), ctypes.byref(got))
@@ -377,6 +377,24 @@ class Memory(_owner.Unique):
         """
         with self.compaction() as compaction:
             return compaction.step(largest_free=largest_free)
+
+    # ---- eviction ---------------------------------------------------------------------------------------
+
+    def frame(self) -> None:
+        """Begin a frame: :meth:`Allocation.touch` says what it uses, and :meth:`evict` leaves that."""
+        self._owner.call(lib.quire_memory_frame)
+
+    def evict(self, size: int, recent_frames: int = 0) -> int:
+        """Evict movable allocations of at least `size` bytes, as far as they may leave. Return the bytes.
+
+        Their contents wait in host memory until :meth:`Allocation.wake` or :meth:`wake`. Lower priorities leave first
+        (:meth:`Allocation.set_priority`), then what was used longest ago. What the current frame and `recent_frames`
+        before it have used stays, and what views use. Raises UnsupportedError where :meth:`compaction` does.
+        """
+        evicted = ctypes.c_uint64()
+        options = tables.quire_evict_options(number("size", size), number("recent_frames", recent_frames))
+        self._owner.call(lib.quire_memory_evict, ctypes.byref(options), ctypes.byref(evicted))
+        return evicted.value
 
     # ---- pages and limits -------------------------------------------------------------------------------
 

@@ -44,8 +44,9 @@ LISTS = {enums.LogLevel: "quire_log_level", enums.Fit: "quire_fit", enums.Dedica
          enums.Growth: "quire_growth", enums.HostBacking: "quire_host_backing",
          enums.HostHugePages: "quire_host_huge_pages", enums.CudaPageKind: "quire_cuda_page_kind"}
 CONSTANTS = {f"QUIRE_{name}": value for name, value in vars(_tables).items() if isinstance(value, int)}
-INTEGERS = {"uint64_t": ctypes.c_uint64, "int64_t": ctypes.c_int64, "uint32_t": ctypes.c_uint32,
-            "int32_t": ctypes.c_int32, "size_t": ctypes.c_size_t, "bool": ctypes.c_bool, "quire_result": ctypes.c_int,
+INTEGERS = {"int8_t": ctypes.c_int8, "uint64_t": ctypes.c_uint64, "int64_t": ctypes.c_int64,
+            "uint32_t": ctypes.c_uint32, "int32_t": ctypes.c_int32, "size_t": ctypes.c_size_t,
+            "bool": ctypes.c_bool, "quire_result": ctypes.c_int,
             "quire_memory_flags": ctypes.c_uint32, "quire_elastic_rules": ctypes.c_uint32, "quire_cuda_page_kind": ctypes.c_int,
             "quire_sleep_mode": ctypes.c_int, "void": None}
 OPAQUE = ("quire_device", "quire_memory", "quire_stream", "quire_compaction", "quire_recorder", "quire_trace", "void")

@@ -176,7 +176,6 @@ class Memories(unittest.TestCase):
         self.assertRaises(TypeError, memory.wake, 1)
         flat = quire.open_host().create_memory()
         self.assertRaises(quire.UnsupportedError, flat.sleep)
-        self.assertRaises(quire.UnsupportedError, flat.wake)
 
     def test_compaction(self):
         memory, kept = self.half_empty(movable=True)
@@ -221,6 +220,25 @@ class Memories(unittest.TestCase):
             self.assertRaises(TypeError, compaction.step, stream=1)
             stream.destroy()
             self.assertRaises(quire.StaleHandleError, compaction.step, stream=stream)
+
+    def test_eviction(self):
+        memory, kept = self.half_empty(movable=True)
+        kept[3].set_priority(-1)
+        kept[0].set_priority(127)
+        kept[1].touch()
+        memory.frame()
+        kept[2].touch()
+        self.assertEqual((memory.evict(1), kept[3].info.asleep, kept[4].info.asleep), (MIB // 8, True, False))
+        self.assertRaises(quire.WrongStateError, kept[3].touch)
+        self.assertEqual((memory.evict(8 * MIB, 1), memory.evict(8 * MIB)), (4 * MIB // 8, MIB // 8))
+        self.assertEqual(memory.statistics.asleep_count, 6)
+        kept[3].wake()
+        self.assertEqual((kept[3].read(0, 1)[0], memory.wake(), memory.wake()), (3, 5 * MIB // 8, 0))
+        self.assertEqual([a.read(0, 1)[0] for a in kept], list(range(8)))
+        with memoryview(kept[5].view()):
+            self.assertEqual(memory.evict(8 * MIB), 5 * MIB // 8)
+        self.assertRaises(quire.InvalidArgumentError, kept[5].set_priority, 128)
+        self.assertRaises(TypeError, memory.evict, None)
 
     def test_largest_free(self):
         memory = quire.open_host().create_memory(movable=True, pages=quire.PagePolicy(page_size=MIB))
