@@ -106,9 +106,9 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_sleep(quire_memory *memory, c
  * them wake, or none: if memory is short, they all stay asleep with their contents. *bytes receives
  * the bytes of chunks that got memory; NULL is allowed. In a memory of pages those wake that are
  * evicted (quire/evict.h), and *bytes receives what they had requested.
- * Errors: INVALID_ARGUMENT, UNSUPPORTED (as quire_wake), OUT_OF_DEVICE_MEMORY, OVER_BUDGET, BUSY
- * (another call uses an allocation now, or the call comes from inside a function of the backend),
- * OUT_OF_HOST_MEMORY, and errors of the backend.
+ * Errors: INVALID_ARGUMENT, OUT_OF_DEVICE_MEMORY, OVER_BUDGET, BUSY (another call uses an
+ * allocation now, or the call comes from inside a function of the backend), OUT_OF_HOST_MEMORY, and
+ * errors of the backend.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_wake(quire_memory *memory, const char *prefix,
                                                         uint64_t *bytes);

@@ -18,7 +18,8 @@
  *     quire_touch(memory, texture);                  for what a frame uses
  *     quire_memory_frame(memory);                    once a frame
  *     ...
- *     quire_memory_evict(memory, &(quire_evict_options){.bytes = missing}, &evicted);
+ *     const quire_evict_options options = {.bytes = missing};
+ *     quire_memory_evict(memory, &options, &evicted);
  *     ...
  *     quire_wake(memory, texture);                   before it is used again
  *
@@ -82,7 +83,7 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_memory_evict(quire_memory *memory,
  * Wakes an allocation that is evicted: with the room of the memory, a new page, or what
  * on_out_of_memory frees, as quire_allocate. Does nothing if it is awake. quire_memory_wake
  * (quire/elastic.h) wakes all, or those whose names have a prefix.
- * Errors: those of handles, UNSUPPORTED (as quire_memory_evict), BUSY (another call reads it now,
+ * Errors: those of handles, UNSUPPORTED (the memory is elastic), BUSY (another call reads it now,
  * or the call comes from inside a function of the backend), those of quire_allocate, of writes and
  * of the backend's objects. After an error it sleeps as before.
  */

@@ -65,5 +65,11 @@ quire_result quire_memory_evict(quire_memory *memory, const quire_evict_options 
 
 quire_result quire_wake(quire_memory *memory, quire_allocation allocation)
 {
-    return memory ? qi_wake(memory, allocation) : qi_fail_null("quire_wake", "memory");
+    if (!memory)
+        return qi_fail_null("quire_wake", "memory");
+    if (memory->is_elastic)
+        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
+                            "memory '%s' is elastic: quire_memory_wake wakes its allocations",
+                            memory->name);
+    return qi_wake(memory, allocation);
 }

@@ -59,6 +59,9 @@ static void compaction(void)
     refusal_begin(&b);
     REFUSE_OUT(UNSUPPORTED, c, quire_compact_begin(b.memory, &c));
     REFUSE_OUT(UNSUPPORTED, stats, quire_compact_estimate(b.memory, &stats));
+    REFUSE_OUT(UNSUPPORTED, count,
+               quire_memory_evict(b.memory, &(quire_evict_options){.bytes = 1}, &count));
+    REFUSE(UNSUPPORTED, quire_wake(b.memory, live));
     quire_memory_destroy_all(&b.memories[1]);
     b.memory = before;
     refusal_begin(&b);

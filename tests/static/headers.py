@@ -104,7 +104,7 @@ def check_vma_programs(tap, c_compiler, cpp_compiler, root):
 
 
 # a function whose result tells only whether the call was right
-MAY_BE_IGNORED = re.compile(r"quire_\w*(free\w*|unmap|flush\w*|destroy|unlock|abort|release\w*|pop_stats|nvtx_end|decline)$|"
+MAY_BE_IGNORED = re.compile(r"quire_\w*(free\w*|unmap|flush\w*|destroy|unlock|abort|release\w*|pop_stats|nvtx_end|decline|memory_frame)$|"
                             "quire_last_result$|quire_backend_fail$")
 
 

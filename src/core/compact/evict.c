@@ -231,22 +231,29 @@ static quire_result evict_one(quire_memory *memory, quire_allocation handle, uin
 
 /* ---- all ---------------------------------------------------------------------------------- */
 
-quire_result qi_evict_check(const quire_memory *memory)
+quire_result qi_evict_check_call(const quire_memory *memory)
 {
-    const char *obstacle = qi_compact_obstacle(memory);
     if (memory->device->is_disabled)
         return qi_refuse_disabled();
-    if (!obstacle && qi_copy_path_public(qi_copy_path_first(memory, memory), memory, memory) ==
-                         QUIRE_COPY_UNSUPPORTED)
-        obstacle = "its backend copies no contents of its kind";
-    if (obstacle)
-        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                            "allocations of memory '%s' cannot be evicted: %s", memory->name,
-                            obstacle);
     if (qi_transit_is_on())
         return qi_fail(QUIRE_ERROR_BUSY, "a call from inside a backend's function evicts nothing "
                                          "and wakes nothing");
-    return qi_device_check_bytes(memory->device, memory->kind);
+    return QUIRE_SUCCESS;
+}
+
+static quire_result check(const quire_memory *memory)
+{
+    const char *obstacle = qi_compact_obstacle(memory);
+    quire_result result = qi_evict_check_call(memory);
+    if (result)
+        return result;
+    if (!obstacle && qi_copy_path_public(qi_copy_path_first(memory, memory), memory, memory) ==
+                         QUIRE_COPY_UNSUPPORTED)
+        obstacle = "its backend copies no contents of its kind";
+    return obstacle ? qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
+                                   "allocations of memory '%s' cannot be evicted: %s", memory->name,
+                                   obstacle)
+                    : qi_device_check_bytes(memory->device, memory->kind);
 }
 
 /* Gives back the pages that are empty now. */
@@ -262,7 +269,7 @@ static void give_back(quire_memory *memory)
 quire_result qi_evict(quire_memory *memory, const quire_evict_options *options, uint64_t *bytes)
 {
     candidates list = {.items = NULL};
-    quire_result result = qi_evict_check(memory);
+    quire_result result = check(memory);
     *bytes = 0;
     if (!result && qi_deferred_count(memory))
         (void)qi_deferred_collect_quietly(memory);

@@ -24,7 +24,7 @@ QUIRE_MUST_USE quire_result qi_wake(quire_memory *memory, quire_allocation alloc
 QUIRE_MUST_USE quire_result qi_wake_named(quire_memory *memory, const char *prefix,
                                           uint64_t *bytes);
 
-/* Fails as the functions above: for a memory whose allocations are not evicted. */
-QUIRE_MUST_USE quire_result qi_evict_check(const quire_memory *memory);
+/* Fails with NOT_PERMITTED on a disabled device, and with BUSY inside a function of the backend. */
+QUIRE_MUST_USE quire_result qi_evict_check_call(const quire_memory *memory);
 
 #endif

@@ -251,7 +251,7 @@ quire_result qi_wake(quire_memory *memory, quire_allocation allocation)
 {
     uint64_t bytes;
     waking one = {.move = {.source = qi_handle_slot(allocation.id), .handle = allocation}};
-    quire_result result = qi_evict_check(memory);
+    quire_result result = qi_evict_check_call(memory);
     return result ? result : wake(memory, &(wakings){.items = &one, .count = 1}, &bytes);
 }
 
@@ -307,7 +307,7 @@ static quire_result make_list(quire_memory *memory, const char *prefix, wakings 
 quire_result qi_wake_named(quire_memory *memory, const char *prefix, uint64_t *bytes)
 {
     wakings all = {.is_snapshot = true};
-    quire_result result = qi_evict_check(memory);
+    quire_result result = qi_evict_check_call(memory);
     *bytes = 0;
     if (!result)
         result = make_list(memory, prefix, &all);
