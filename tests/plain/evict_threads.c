@@ -405,13 +405,15 @@ static void look_ups(void)
 
 /* ---- copies that fail ----------------------------------------------------------------------- */
 
-static quire_result (*real_copy)(void *, const quire_copy_job *);
+static quire_result (*real_copy)(void *, const quire_native_page *, uint64_t, void *, uint64_t);
 
-static quire_result failing_copy(void *state, const quire_copy_job *job)
+/* Every eviction calls it, and every read. */
+static quire_result failing_copy(void *state, const quire_native_page *page, uint64_t offset,
+                                 void *data, uint64_t size)
 {
     sched_yield(); /* so that calls meet what moves */
     quire_result result = fail_now_and_then();
-    return result ? result : real_copy(state, job);
+    return result ? result : real_copy(state, page, offset, data, size);
 }
 
 static void with_failures(void)
@@ -420,8 +422,8 @@ static void with_failures(void)
     finds = false;
     fake_init(&fake);
     fake_offer_copies(&fake);
-    real_copy = fake.table.copy_pages;
-    fake.table.copy_pages = failing_copy;
+    real_copy = fake.table.copy_from_page;
+    fake.table.copy_from_page = failing_copy;
     failed = 0;
     run_threads(2);
     CHECK(steps < 1000 || failed);
