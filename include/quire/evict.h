@@ -28,7 +28,7 @@
 #ifndef QUIRE_EVICT_H
 #define QUIRE_EVICT_H
 
-#include "quire/allocation.h"
+#include "quire/elastic.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -60,6 +60,8 @@ QUIRE_API QUIRE_MUST_USE quire_result quire_touch(quire_memory *memory,
 typedef struct quire_evict_options {
     uint64_t bytes;         /* to evict at least, of what was requested; UINT64_MAX: all */
     uint64_t recent_frames; /* what so many frames before the current one have used stays as well */
+    quire_sleep_mode mode;  /* QUIRE_SLEEP_DISCARD: nothing is copied, and what wakes has
+                               unspecified contents, which the program makes again */
     uint64_t unused[4];     /* must be zero */
 } quire_evict_options;
 
@@ -70,10 +72,10 @@ typedef struct quire_evict_options {
  * quire_memory_trim with 0 does. *bytes receives what was evicted, also if the call fails; NULL is
  * allowed. Takes time in proportion to the allocations of the memory. An on_out_of_memory may call
  * it.
- * Errors: INVALID_ARGUMENT, UNSUPPORTED (as quire_compact_begin, or the backend copies no bytes of
- * the kind), NOT_PERMITTED (the device is disabled), BUSY (called inside a function of the
- * backend), OUT_OF_HOST_MEMORY, TOO_MANY_ALLOCATIONS, and those of reads. After an error every
- * allocation is in its place or evicted, with its contents.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED (as quire_compact_begin, or contents are kept and the
+ * backend copies no bytes of the kind), NOT_PERMITTED (the device is disabled), BUSY (called inside
+ * a function of the backend), OUT_OF_HOST_MEMORY, TOO_MANY_ALLOCATIONS, and those of reads. After
+ * an error every allocation is in its place or evicted, with its contents.
  */
 QUIRE_API QUIRE_MUST_USE quire_result quire_memory_evict(quire_memory *memory,
                                                          const quire_evict_options *options,

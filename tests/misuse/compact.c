@@ -103,6 +103,10 @@ static void eviction(void)
     REFUSE_OUT(INVALID, bytes,
                quire_memory_evict(
                    memory, &(quire_evict_options){.bytes = 1, .unused = {0, 0, 0, 1}}, &bytes));
+    REFUSE_OUT(INVALID, bytes,
+               quire_memory_evict(memory,
+                                  &(quire_evict_options){.bytes = 1, .mode = (quire_sleep_mode)2},
+                                  &bytes));
     REFUSE(INVALID, quire_wake(NULL, live));
     if (quire_memory_evict(memory, &all, &bytes)) /* a checked build */
         return;

@@ -168,10 +168,11 @@ class memory : public detail::owner<detail::memory_traits>
 
     /* Evicts allocations of at least so many bytes, if they may leave, from the lowest priorities
        on. What the last frames have used stays. Returns the bytes. quire_memory_evict */
-    result<std::uint64_t> evict(std::uint64_t bytes, std::uint64_t recent_frames = 0) const
+    result<std::uint64_t> evict(std::uint64_t bytes, std::uint64_t recent_frames = 0,
+                                quire_sleep_mode mode = QUIRE_SLEEP_KEEP) const
     {
         std::uint64_t evicted = 0;
-        const quire_evict_options options = {bytes, recent_frames, {0, 0, 0, 0}};
+        const quire_evict_options options = {bytes, recent_frames, mode, {0, 0, 0, 0}};
         const quire_result code = quire_memory_evict(handle_, &options, &evicted);
         return checked(code, std::move(evicted));
     }

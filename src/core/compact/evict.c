@@ -141,8 +141,8 @@ static bool may_leave_now(quire_memory *memory, quire_allocation handle)
     return may;
 }
 
-/* Requires no lock, and the slot of a move. Copies the contents. */
-static quire_result keep(quire_memory *memory, uint32_t slot, evicted *kept)
+/* Requires no lock, and the slot of a move. Copies the contents, unless they are discarded. */
+static quire_result keep(quire_memory *memory, uint32_t slot, bool discards, evicted *kept)
 {
     qi_host *host = &memory->host;
     const qi_slot *record = qi_memory_slot(memory, slot);
@@ -151,6 +151,8 @@ static quire_result keep(quire_memory *memory, uint32_t slot, evicted *kept)
     if (!kept->asleep || (!kept->meta && !record->meta))
         return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
                        "no host memory for the record of an evicted allocation");
+    if (discards)
+        return QUIRE_SUCCESS;
     kept->asleep->bytes = qi_host_allocate(host, record->requested, 1);
     if (!kept->asleep->bytes)
         return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
@@ -203,7 +205,8 @@ static quire_result vacate(quire_memory *memory, qi_move *move, evicted *kept)
 }
 
 /* Requires no lock. *bytes receives what has left. */
-static quire_result evict_one(quire_memory *memory, quire_allocation handle, uint64_t *bytes)
+static quire_result evict_one(quire_memory *memory, quire_allocation handle, bool discards,
+                              uint64_t *bytes)
 {
     qi_host *host = &memory->host;
     qi_move move = {.source = qi_handle_slot(handle.id), .handle = handle};
@@ -214,7 +217,7 @@ static quire_result evict_one(quire_memory *memory, quire_allocation handle, uin
         qi_move_end(memory, &move);
         return QUIRE_SUCCESS;
     }
-    quire_result result = keep(memory, move.source, &kept);
+    quire_result result = keep(memory, move.source, discards, &kept);
     if (!result)
         result = vacate(memory, &move, &kept);
     if (!result)
@@ -241,19 +244,21 @@ quire_result qi_evict_check_call(const quire_memory *memory)
     return QUIRE_SUCCESS;
 }
 
-static quire_result check(const quire_memory *memory)
+static quire_result check(const quire_memory *memory, bool discards)
 {
     const char *obstacle = qi_compact_obstacle(memory);
     quire_result result = qi_evict_check_call(memory);
     if (result)
         return result;
-    if (!obstacle && qi_copy_path_public(qi_copy_path_first(memory, memory), memory, memory) ==
-                         QUIRE_COPY_UNSUPPORTED)
+    if (!obstacle && !discards &&
+        qi_copy_path_public(qi_copy_path_first(memory, memory), memory, memory) ==
+            QUIRE_COPY_UNSUPPORTED)
         obstacle = "its backend copies no contents of its kind";
-    return obstacle ? qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
-                                   "allocations of memory '%s' cannot be evicted: %s", memory->name,
-                                   obstacle)
-                    : qi_device_check_bytes(memory->device, memory->kind);
+    if (obstacle)
+        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
+                            "allocations of memory '%s' cannot be evicted: %s", memory->name,
+                            obstacle);
+    return discards ? QUIRE_SUCCESS : qi_device_check_bytes(memory->device, memory->kind);
 }
 
 /* Gives back the pages that are empty now. */
@@ -269,7 +274,8 @@ static void give_back(quire_memory *memory)
 quire_result qi_evict(quire_memory *memory, const quire_evict_options *options, uint64_t *bytes)
 {
     candidates list = {.items = NULL};
-    quire_result result = check(memory);
+    const bool discards = options->mode == QUIRE_SLEEP_DISCARD;
+    quire_result result = check(memory, discards);
     *bytes = 0;
     if (!result && qi_deferred_count(memory))
         (void)qi_deferred_collect_quietly(memory);
@@ -277,7 +283,7 @@ quire_result qi_evict(quire_memory *memory, const quire_evict_options *options, 
         result = list_candidates(memory, options, &list);
     for (uint64_t i = 0; i < list.count && *bytes < options->bytes && !result; i++) {
         uint64_t more = 0;
-        result = evict_one(memory, list.items[i].handle, &more);
+        result = evict_one(memory, list.items[i].handle, discards, &more);
         *bytes += more;
     }
     qi_host_release(&memory->host, list.items, list.room, sizeof *list.items);

@@ -130,7 +130,9 @@ static quire_result begin(quire_memory *memory, waking *w)
     if (memory->addresses && !move->is_entered)
         return qi_addresses_refuse();
     const qi_asleep *asleep = qi_memory_slot(memory, move->source)->meta->asleep;
-    return qi_access_write_slot(memory, move->target, 0, asleep->bytes, asleep->count);
+    return asleep->bytes
+               ? qi_access_write_slot(memory, move->target, 0, asleep->bytes, asleep->count)
+               : QUIRE_SUCCESS;
 }
 
 /* ---- the exchange ------------------------------------------------------------------------- */

@@ -188,7 +188,8 @@ class quire_compact_limits(Structure):
 
 
 class quire_evict_options(Structure):
-    _fields_: ClassVar[Fields] = [("bytes", c_uint64), ("recent_frames", c_uint64), ("unused", c_uint64 * 4)]
+    _fields_: ClassVar[Fields] = [
+        ("bytes", c_uint64), ("recent_frames", c_uint64), ("mode", c_int), ("unused", c_uint64 * 4)]
 
 
 class quire_copy_end(Structure):

@@ -384,15 +384,17 @@ class Memory(_owner.Unique):
         """Begin a frame: :meth:`Allocation.touch` says what it uses, and :meth:`evict` leaves that."""
         self._owner.call(lib.quire_memory_frame)
 
-    def evict(self, size: int, recent_frames: int = 0) -> int:
+    def evict(self, size: int, recent_frames: int = 0, mode: SleepMode = SleepMode.KEEP) -> int:
         """Evict movable allocations of at least `size` bytes, as far as they may leave. Return the bytes.
 
-        Their contents wait in host memory until :meth:`Allocation.wake` or :meth:`wake`. Lower priorities leave first
-        (:meth:`Allocation.set_priority`), then what was used longest ago. What the current frame and `recent_frames`
-        before it have used stays, and what views use. Raises UnsupportedError where :meth:`compaction` does.
+        Their contents wait in host memory until :meth:`Allocation.wake` or :meth:`wake`, unless `mode` discards them.
+        Lower priorities leave first (:meth:`Allocation.set_priority`), then what was used longest ago. What the current
+        frame and `recent_frames` before it have used stays, and what views use. Raises UnsupportedError where
+        :meth:`compaction` does.
         """
         evicted = ctypes.c_uint64()
-        options = tables.quire_evict_options(number("size", size), number("recent_frames", recent_frames))
+        options = tables.quire_evict_options(number("size", size), number("recent_frames", recent_frames),
+                                             one_of("mode", mode, SleepMode))
         self._owner.call(lib.quire_memory_evict, ctypes.byref(options), ctypes.byref(evicted))
         return evicted.value
 

@@ -241,6 +241,21 @@ CASE_OF(a_policy_that_pads_does_so_once, .pages.extra_padding = 40, .pages.size_
     expect_all(s);
 }
 
+CASE(what_was_discarded_wakes_without_its_contents)
+{
+    const quire_evict_options all = {.bytes = UINT64_MAX, .mode = QUIRE_SLEEP_DISCARD};
+    make_buffers(s);
+    evict_all(s);
+    CHECK(fixture_stats(&s->b.f).metadata_bytes > MANY * PART);
+    CHECK_OK(quire_memory_wake(s->b.f.memory, NULL, NULL));
+    CHECK_OK(quire_memory_evict(s->b.f.memory, &all, NULL));
+    CHECK(fixture_stats(&s->b.f).metadata_bytes < MANY * PART);
+    CHECK_OK(quire_memory_wake(s->b.f.memory, NULL, NULL));
+    for (uint64_t i = 0; i < MANY; i++)
+        write(s, i);
+    expect_all(s);
+}
+
 /* ---- failures ----------------------------------------------------------------------------- */
 
 static void expect_asleep(scene *s)
