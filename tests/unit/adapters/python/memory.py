@@ -240,7 +240,7 @@ class Memories(unittest.TestCase):
         self.assertRaises(quire.InvalidArgumentError, kept[5].set_priority, 128)
         self.assertEqual((memory.wake() > 0, memory.evict(1, mode=quire.SleepMode.DISCARD)), (True, MIB // 8))
         self.assertRaises(TypeError, memory.evict, None)
-        self.assertRaises(TypeError, memory.evict, 1, 0, 1)
+        self.assertRaises(TypeError, memory.evict, 1, 0, "keep")
 
     def test_largest_free(self):
         memory = quire.open_host().create_memory(movable=True, pages=quire.PagePolicy(page_size=MIB))
