@@ -5,6 +5,7 @@
 #ifndef QUIRE_SRC_API_CHECK_H
 #define QUIRE_SRC_API_CHECK_H
 
+#include "quire/elastic.h"
 #include "src/base/result.h"
 #include "src/core/state/memory.h"
 
@@ -22,6 +23,15 @@ static inline quire_result check_device(const quire_device *device, const char *
     if (!device)
         return qi_fail_null(call, "device");
     return device->is_disabled ? qi_refuse_disabled() : QUIRE_SUCCESS;
+}
+
+/* Refuses a number that names no mode. */
+static inline quire_result check_sleep_mode(const char *call, quire_sleep_mode mode)
+{
+    return mode == QUIRE_SLEEP_KEEP || mode == QUIRE_SLEEP_DISCARD
+               ? QUIRE_SUCCESS
+               : qi_fail_naming(QUIRE_ERROR_INVALID_ARGUMENT, "%t: %u is no quire_sleep_mode", call,
+                                (uint64_t)mode);
 }
 
 /* Refuses a call in which memory, options or else the argument `output` is null. */

@@ -66,10 +66,9 @@ quire_result quire_memory_sleep(quire_memory *memory, const char *prefix, quire_
     uint64_t freed = 0;
     if (!memory)
         return qi_fail_null("quire_memory_sleep", "memory");
-    if (mode != QUIRE_SLEEP_KEEP && mode != QUIRE_SLEEP_DISCARD)
-        return qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                            "quire_memory_sleep: %u is no quire_sleep_mode", (uint64_t)mode);
-    quire_result result = check_elastic(memory, "its allocations cannot sleep");
+    quire_result result = check_sleep_mode("quire_memory_sleep", mode);
+    if (!result)
+        result = check_elastic(memory, "its allocations cannot sleep");
     if (!result)
         result = await(after);
     if (!result)

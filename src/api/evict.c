@@ -56,10 +56,8 @@ quire_result quire_memory_evict(quire_memory *memory, const quire_evict_options 
     quire_result result = memory && options
                               ? qi_check_unused(options, "quire_evict_options")
                               : qi_fail_null("quire_memory_evict", !memory ? "memory" : "options");
-    if (!result && options->mode != QUIRE_SLEEP_KEEP && options->mode != QUIRE_SLEEP_DISCARD)
-        result =
-            qi_fail_with(QUIRE_ERROR_INVALID_ARGUMENT,
-                         "quire_memory_evict: %u is no quire_sleep_mode", (uint64_t)options->mode);
+    if (!result)
+        result = check_sleep_mode("quire_memory_evict", options->mode);
     if (!result)
         result = qi_evict(memory, options, &evicted);
     if (bytes)

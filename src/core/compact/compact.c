@@ -150,12 +150,14 @@ static quire_result run(quire_compaction *c, qi_allowance *left)
 
 static quire_result check_copies(const quire_memory *memory)
 {
-    const qi_copy_path path = qi_copy_path_first(memory, memory);
     if (memory->device->is_disabled)
         return qi_refuse_disabled();
-    if (qi_copy_path_public(path, memory, memory) == QUIRE_COPY_UNSUPPORTED)
-        return refuse(memory, "its backend copies no contents of its kind: use "
-                              "quire_compact_offer, whose moves the caller executes");
+    const char *obstacle = qi_move_obstacle(memory);
+    if (obstacle)
+        return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
+                            "memory '%s' cannot be compacted: %s: use quire_compact_offer, whose "
+                            "moves the caller executes",
+                            memory->name, obstacle);
     return qi_device_check_bytes(memory->device, memory->kind);
 }
 

@@ -11,7 +11,6 @@
 #include "src/base/thread.h"
 #include "src/core/compact/move.h"
 #include "src/core/copy/access.h"
-#include "src/core/copy/copy_path.h"
 #include "src/core/deferred/deferred_free.h"
 #include "src/core/device/disabled.h"
 #include "src/core/find/addresses.h"
@@ -34,16 +33,14 @@ typedef struct candidate {
 
 typedef struct candidates {
     candidate *items;
-    uint64_t count, room;
-    bool lacks_room; /* allocations were made since the room was */
+    uint64_t count, room; /* the count may exceed the room */
 } candidates;
 
 /* Requires the locks of all shards. */
 static bool may_leave(const quire_memory *memory, uint32_t slot, const quire_evict_options *options,
                       qi_recency *recency)
 {
-    if (qi_slot_phase(&memory->slots, slot) != QI_PHASE_LIVE ||
-        !qi_move_is_possible(memory, slot, false, NULL))
+    if (!qi_move_is_possible(memory, slot, false, NULL))
         return false;
     *recency = qi_recency_get(&memory->slots, slot, qi_atomic_load_u32(&memory->frame));
     return recency->age > options->recent_frames && recency->priority != QUIRE_PRIORITY_STAYS;
@@ -54,29 +51,19 @@ static void take_snapshot(const quire_memory *memory, const quire_evict_options 
                           candidates *list)
 {
     list->count = 0;
-    list->lacks_room = false;
-    for (uint32_t slot = 0; slot < qi_slots_top(&memory->slots) && !list->lacks_room; slot++) {
+    for (uint32_t slot = 0; slot < qi_slots_top(&memory->slots); slot++) {
         qi_recency recency;
         if (!may_leave(memory, slot, options, &recency))
             continue;
         const qi_page *page = qi_memory_page(memory, slot);
-        list->lacks_room = list->count == list->room;
-        if (!list->lacks_room)
-            list->items[list->count++] =
+        if (list->count < list->room)
+            list->items[list->count] =
                 (candidate){.handle = qi_slot_public_handle(&memory->slots, slot),
                             .live = page->tally->live_bytes,
                             .page = page->number,
                             .recency = recency};
+        list->count++;
     }
-}
-
-/* Requires the locks of all shards. */
-static uint64_t count_allocations(const quire_memory *memory)
-{
-    uint64_t count = 0;
-    for (uint32_t i = 0; i < qi_shard_count(memory); i++)
-        count += memory->shards[i]->stats.allocation_count;
-    return count;
 }
 
 #define COMPARE(a, b)                                                                              \
@@ -94,25 +81,26 @@ static int compare(const void *one, const void *other)
     return 0;
 }
 
-/* The caller releases the items. */
+/* The caller releases the items. A list that lacks room is taken again, with some more. */
 static quire_result list_candidates(quire_memory *memory, const quire_evict_options *options,
                                     candidates *list)
 {
     qi_host *host = &memory->host;
-    do {
-        qi_host_release(host, list->items, list->room, sizeof *list->items);
-        qi_shards_acquire(memory);
-        list->room = count_allocations(memory);
-        qi_shards_release(memory);
-        list->room += list->room / 8;
-        list->items = qi_host_allocate(host, list->room, sizeof *list->items);
-        if (!list->items && list->room)
-            return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
-                                "no host memory for a list of %u allocation%s", list->room);
+    for (;;) {
         qi_shards_acquire(memory);
         take_snapshot(memory, options, list);
         qi_shards_release(memory);
-    } while (list->lacks_room);
+        if (list->count <= list->room)
+            break;
+        qi_host_release(host, list->items, list->room, sizeof *list->items);
+        list->room = list->count + list->count / 8;
+        list->items = qi_host_allocate(host, list->room, sizeof *list->items);
+        if (list->items)
+            continue;
+        list->count = list->room = 0;
+        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
+                       "no host memory for a list of allocations to evict");
+    }
     if (list->count)
         qsort(list->items, list->count, sizeof *list->items, compare);
     return QUIRE_SUCCESS;
@@ -126,40 +114,27 @@ typedef struct evicted {
     qi_slot_meta *meta; /* for a record that has none */
 } evicted;
 
-/* Requires no lock, and the slot of a move. */
-static bool may_leave_now(quire_memory *memory, quire_allocation handle)
+/* Requires no lock. Begins the move of an allocation if it may still leave. */
+static bool begin(quire_memory *memory, const qi_move *move)
 {
-    const uint32_t slot = qi_handle_slot(handle.id);
-    const qi_slot *record = qi_memory_slot(memory, slot);
-    qi_lock *lock = &qi_shard_of(memory, record)->lock;
-    if (qi_slot_public_handle(&memory->slots, slot).id != handle.id)
-        return false;
-    qi_lock_acquire(lock);
-    const bool may = qi_slot_is_movable(record) && !(record->extras & QI_EXTRA_MAPPED) &&
-                     qi_uses_are_over(record, NULL);
-    qi_lock_release(lock);
-    return may;
+    const qi_slots *slots = &memory->slots;
+    qi_shards_acquire(memory); /* a slot that has the handle does not get another one */
+    const bool has_begun = qi_slot_public_handle(slots, move->source).id == move->handle.id &&
+                           qi_move_is_possible(memory, move->source, false, NULL) &&
+                           qi_slot_begin_move(slots, move->source, NULL);
+    qi_shards_release(memory);
+    return has_begun;
 }
 
 /* Requires no lock, and the slot of a move. Copies the contents, unless they are discarded. */
 static quire_result keep(quire_memory *memory, uint32_t slot, bool discards, evicted *kept)
 {
-    qi_host *host = &memory->host;
     const qi_slot *record = qi_memory_slot(memory, slot);
-    kept->asleep = qi_host_allocate(host, 1, sizeof *kept->asleep);
-    kept->meta = record->meta ? NULL : qi_slot_meta_create_empty(host);
-    if (!kept->asleep || (!kept->meta && !record->meta))
-        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
-                       "no host memory for the record of an evicted allocation");
-    if (discards)
-        return QUIRE_SUCCESS;
-    kept->asleep->bytes = qi_host_allocate(host, record->requested, 1);
-    if (!kept->asleep->bytes)
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
-                            "no host memory for the contents of an evicted allocation: %b",
-                            record->requested);
-    kept->asleep->count = record->requested;
-    return qi_access_read_slot(memory, slot, 0, kept->asleep->bytes, kept->asleep->count);
+    const uint64_t bytes = discards ? 0 : record->requested;
+    quire_result result = qi_asleep_create(&memory->host, record, bytes, "an evicted allocation",
+                                           &kept->asleep, &kept->meta);
+    return result || !bytes ? result
+                            : qi_access_read_slot(memory, slot, 0, kept->asleep->bytes, bytes);
 }
 
 /* Requires the locks of all shards. */
@@ -211,12 +186,8 @@ static quire_result evict_one(quire_memory *memory, quire_allocation handle, boo
     qi_host *host = &memory->host;
     qi_move move = {.source = qi_handle_slot(handle.id), .handle = handle};
     evicted kept = {.asleep = NULL};
-    if (!qi_slot_begin_move(&memory->slots, move.source, NULL))
+    if (!begin(memory, &move))
         return QUIRE_SUCCESS;
-    if (!may_leave_now(memory, handle)) {
-        qi_move_end(memory, &move);
-        return QUIRE_SUCCESS;
-    }
     quire_result result = keep(memory, move.source, discards, &kept);
     if (!result)
         result = vacate(memory, &move, &kept);
@@ -250,10 +221,8 @@ static quire_result check(const quire_memory *memory, bool discards)
     quire_result result = qi_evict_check_call(memory);
     if (result)
         return result;
-    if (!obstacle && !discards &&
-        qi_copy_path_public(qi_copy_path_first(memory, memory), memory, memory) ==
-            QUIRE_COPY_UNSUPPORTED)
-        obstacle = "its backend copies no contents of its kind";
+    if (!obstacle && !discards)
+        obstacle = qi_move_obstacle(memory);
     if (obstacle)
         return qi_fail_text(QUIRE_ERROR_UNSUPPORTED,
                             "allocations of memory '%s' cannot be evicted: %s", memory->name,
@@ -265,8 +234,6 @@ static quire_result check(const quire_memory *memory, bool discards)
 static void give_back(quire_memory *memory)
 {
     qi_page_events events = {.gone = NULL};
-    if (qi_deferred_count(memory))
-        (void)qi_deferred_collect_quietly(memory);
     (void)qi_pages_give_back_empty(memory, UINT64_MAX, &events);
     qi_page_events_report(memory, &events, "");
 }

@@ -19,12 +19,21 @@
 bool qi_move_is_possible(const quire_memory *memory, uint32_t slot, bool by_caller,
                          const quire_stream *own)
 {
-    const qi_slot *record = qi_memory_slot(memory, slot);
     const uint64_t word = qi_atomic_load_acquire_u64(qi_slot_state(&memory->slots, slot));
+    if (qi_word_phase(word) != QI_PHASE_LIVE || qi_word_uses(word))
+        return false;
+    const qi_slot *record = qi_memory_slot(memory, slot);
     const bool is_mapped = qi_word_maps(word) || record->extras & QI_EXTRA_MAPPED;
-    return qi_word_phase(word) == QI_PHASE_LIVE && !qi_word_uses(word) &&
-           qi_slot_is_movable(record) && !(by_caller && record->object) &&
+    return qi_slot_is_movable(record) && !(by_caller && record->object) &&
            qi_uses_are_over(record, own) && (!is_mapped || (by_caller && !memory->maps_on_demand));
+}
+
+const char *qi_move_obstacle(const quire_memory *memory)
+{
+    const qi_copy_path path = qi_copy_path_first(memory, memory);
+    return qi_copy_path_public(path, memory, memory) == QUIRE_COPY_UNSUPPORTED
+               ? "its backend copies no contents of its kind"
+               : NULL;
 }
 
 /* Places outside a source. */

@@ -33,8 +33,11 @@ typedef struct qi_move {
     bool is_mapped;          /* the source of an offer has a lasting map */
 } qi_move;
 
+/* Returns why quire cannot copy contents of a memory; NULL: it can. */
+const char *qi_move_obstacle(const quire_memory *memory);
+
 /* Requires the shard's lock. Whether an allocation can move now; by the caller, or by quire. Own
-   work of quire on a stream may still use it; NULL: none. */
+   work of quire on a stream may still use it; NULL: none. Accepts free slots. */
 bool qi_move_is_possible(const quire_memory *memory, uint32_t slot, bool by_caller,
                          const quire_stream *own);
 

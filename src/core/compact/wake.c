@@ -285,7 +285,7 @@ static void list_named(const quire_memory *memory, const char *prefix, wakings *
     }
 }
 
-/* The caller releases the list. */
+/* The caller releases the list. As list_candidates of evict.c. */
 static quire_result make_list(quire_memory *memory, const char *prefix, wakings *all)
 {
     qi_host *host = &memory->host;
@@ -296,7 +296,7 @@ static quire_result make_list(quire_memory *memory, const char *prefix, wakings 
         if (all->count <= all->room)
             return QUIRE_SUCCESS;
         qi_host_release(host, all->items, all->room, sizeof *all->items);
-        all->room = all->count;
+        all->room = all->count + all->count / 8;
         all->items = qi_host_allocate(host, all->room, sizeof *all->items);
         if (all->items)
             continue;

@@ -417,22 +417,11 @@ static uint64_t bytes_to_keep(const sleepers *s, uint64_t i)
 /* Requires no lock. Makes room for what an allocation has, and copies it unless it is discarded. */
 static quire_result keep(const sleepers *s, uint64_t i, bool discards)
 {
-    qi_host *host = &s->memory->host;
     sleeper *item = &s->items[i];
-    item->asleep = qi_host_allocate(host, 1, sizeof *item->asleep);
-    item->meta = record_of(s, i)->meta ? NULL : qi_slot_meta_create_empty(host);
-    if (!item->asleep || (!item->meta && !record_of(s, i)->meta))
-        return qi_fail(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
-                       "no host memory for the record of a sleeping allocation");
     const uint64_t bytes = discards ? 0 : bytes_to_keep(s, i);
-    if (!bytes)
-        return QUIRE_SUCCESS;
-    item->asleep->bytes = qi_host_allocate(host, bytes, 1);
-    if (!item->asleep->bytes)
-        return qi_fail_with(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
-                            "no host memory for the contents of a sleeping allocation: %b", bytes);
-    item->asleep->count = bytes;
-    return copy_contents(s, i, item->asleep, QI_PIECE_BACKED, true);
+    quire_result result = qi_asleep_create(&s->memory->host, record_of(s, i), bytes,
+                                           "a sleeping allocation", &item->asleep, &item->meta);
+    return result || !bytes ? result : copy_contents(s, i, item->asleep, QI_PIECE_BACKED, true);
 }
 
 /* ---- falling asleep ----------------------------------------------------------------------- */

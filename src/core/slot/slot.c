@@ -624,6 +624,24 @@ uint32_t qi_slot_map_count(const qi_slots *slots, uint32_t slot)
     return (uint32_t)qi_word_maps(qi_atomic_load_acquire_u64(qi_slot_state(slots, slot)));
 }
 
+quire_result qi_asleep_create(qi_host *host, const qi_slot *record, uint64_t bytes,
+                              const char *what, qi_asleep **asleep, qi_slot_meta **meta)
+{
+    *asleep = qi_host_allocate(host, 1, sizeof **asleep);
+    *meta = record->meta ? NULL : qi_slot_meta_create_empty(host);
+    if (!*asleep || (!*meta && !record->meta))
+        return qi_fail_naming(QUIRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for the record of %t",
+                              what, 0);
+    if (!bytes)
+        return QUIRE_SUCCESS;
+    (*asleep)->bytes = qi_host_allocate(host, bytes, 1);
+    if (!(*asleep)->bytes)
+        return qi_fail_naming(QUIRE_ERROR_OUT_OF_HOST_MEMORY,
+                              "no host memory for the contents of %t: %b", what, bytes);
+    (*asleep)->count = bytes;
+    return QUIRE_SUCCESS;
+}
+
 void qi_asleep_release(qi_host *host, qi_asleep *asleep)
 {
     if (asleep)

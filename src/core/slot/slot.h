@@ -108,8 +108,8 @@ typedef struct qi_slot {
         uint64_t user_data; /* of a raw range; protected by the shard lock */
         uint64_t native;    /* of an object: the native object or 0; protected likewise */
         qi_lazy *lazy;      /* of a lazy allocation without a meta record: it is being released */
-        quire_range asleep; /* of another sleeping allocation, likewise; of one without a range, */
-        uint64_t evicted;   /* its bytes */
+        quire_range asleep; /* of another sleeping allocation, likewise */
+        uint64_t evicted;   /* of one that was evicted and has no range, likewise: its bytes */
     };
     quire_range range;      /* in the space; {0} in a dedicated page, and asleep */
     qi_slot_meta *meta;     /* or NULL; set under the shard lock */
@@ -626,6 +626,12 @@ static inline qi_atomic_u32 *qi_slot_hold_count(const qi_slots *slots, uint32_t 
 {
     return qi_table_at(&slots->holds, slot, sizeof(qi_atomic_u32));
 }
+
+/* Makes room for what an allocation has, with `bytes` of its contents, and a meta record if it has
+   none. Fails with OUT_OF_HOST_MEMORY, about `what`; the caller releases what there is. */
+QUIRE_MUST_USE quire_result qi_asleep_create(qi_host *host, const qi_slot *record, uint64_t bytes,
+                                             const char *what, qi_asleep **asleep,
+                                             qi_slot_meta **meta);
 
 /* Releases what a sleeping allocation had. NULL is allowed. */
 void qi_asleep_release(qi_host *host, qi_asleep *asleep);

@@ -53,8 +53,8 @@ struct quire_memory {
     qi_atomic_u32 event_kinds; /* that this hook, that of the device, or a watcher wants */
     void *_Atomic watchers;    /* the first qi_watcher (event.h), or NULL; with the device's lock */
     qi_atomic_u32 is_ending;   /* 1: being destroyed, makes no more pages; visitors read it */
-    bool is_movable;           /* raw allocations are movable by default */
     qi_atomic_u32 frame;       /* the current one, from 1 on: slot/recency.h */
+    bool is_movable;           /* raw allocations are movable by default */
     bool is_elastic;           /* its only shared page has holes (page/backing.h) */
     uint64_t address_space;    /* bytes of addresses of its only shared page; 0: it has pages */
     uint64_t chunk;            /* bytes, a power of two: see resolve_chunk; 0: it has pages */

@@ -343,7 +343,8 @@ class Memory(_owner.Unique):
     def wake(self, prefix: Optional[str] = None) -> int:
         """Wake sleeping allocations, all or none, at the same addresses. Return the bytes of chunks that got memory.
 
-        In a memory of pages those wake that :meth:`evict` has evicted, at other places; the bytes are theirs. Raises BusyError, and the classes of OutOfMemoryError: all of them stay asleep then.
+        In a memory of pages those wake that :meth:`evict` has evicted, at other places; the bytes are theirs. Raises
+        BusyError, and the classes of OutOfMemoryError: all of them stay asleep then.
         """
         got = ctypes.c_uint64()
         self._owner.call(lib.quire_memory_wake, text("prefix", prefix), ctypes.byref(got))
