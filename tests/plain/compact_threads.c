@@ -18,24 +18,13 @@
 #include "quire/quire.h"
 #include "src/core/state/memory.h"
 #include "tests/support/failing_call.h"
+#include "tests/support/movable_items.h"
 #include "tests/support/plain.h"
 #include "tests/support/random.h"
 
 enum { KIB = 1024, PAGE = 64 * KIB, SMALLEST = 16, LARGEST = PAGE / 16 };
-enum { THREADS = 4, ITEMS = 600, SHARED = 32, SHARED_SIZE = 1000, BATCH = 12, PATIENCE_S = 120 };
+enum { THREADS = 4, SHARED = 32, SHARED_SIZE = 1000, BATCH = 12, PATIENCE_S = 120 };
 static const uint64_t LIMIT = 6 * PAGE;
-
-/* One of so many allocations is not movable. It keeps its page, which has about 60. */
-enum { STAYING = 200 };
-
-/* What the identifier of an item says if a thread has it. */
-static const uint64_t TAKEN = UINT64_MAX;
-
-/* The other fields belong to the thread that has taken the item. */
-typedef struct item {
-    atomic_uint_fast64_t id; /* of the allocation; 0: none; or TAKEN */
-    uint64_t size, key;
-} item;
 
 static uint64_t steps, seed;
 static quire_device *device;
@@ -43,33 +32,23 @@ static quire_memory *memory;
 static test_memory host_memory;
 static fake_backend fake;
 static bool finds; /* by address; then threads also look at allocations that they do not have */
-static item items[ITEMS];
 static quire_allocation shared[SHARED];
 static atomic_bool is_growing, is_over;
 static atomic_uint_fast64_t moves, compactions, pages_freed, found, outdated, hooks;
 
 /* ---- contents ------------------------------------------------------------------------------- */
 
-static void fill_pattern(unsigned char *bytes, uint64_t size, uint64_t key)
-{
-    test_random r = {key};
-    for (uint64_t i = 0; i < size; i += 8) {
-        const uint64_t word = random_next(&r);
-        memcpy(bytes + i, &word, size - i < 8 ? size - i : 8);
-    }
-}
-
 static void expect_pattern(const unsigned char *bytes, uint64_t size, uint64_t key)
 {
     unsigned char expected[LARGEST];
-    fill_pattern(expected, size, key);
+    random_bytes(expected, size, key);
     CHECK(!memcmp(bytes, expected, size));
 }
 
 static void write_pattern(quire_allocation handle, uint64_t size, uint64_t key)
 {
     unsigned char bytes[LARGEST];
-    fill_pattern(bytes, size, key);
+    random_bytes(bytes, size, key);
     CHECK_OK(quire_write(memory, handle, 0, bytes, size));
 }
 
@@ -82,48 +61,16 @@ static void read_pattern(quire_allocation handle, uint64_t size, uint64_t key)
 
 /* ---- items ---------------------------------------------------------------------------------- */
 
-/* Takes a random item. Returns NULL if another thread has it. */
-static item *take(test_random *r, quire_allocation *handle)
-{
-    item *i = &items[random_below(r, ITEMS)];
-    handle->id = atomic_exchange(&i->id, TAKEN);
-    return handle->id == TAKEN ? NULL : i;
-}
-
-static void put_back(item *i, quire_allocation handle)
-{
-    atomic_store(&i->id, handle.id);
-}
-
 static uint64_t any_size(test_random *r)
 {
     return SMALLEST - 1 + random_size(r, LARGEST - SMALLEST + 1);
-}
-
-/* A raw range, or a buffer. */
-static quire_result request(test_random *r, uint64_t size, quire_allocation *made)
-{
-    const quire_allocation_options options = {.size = size,
-                                              .alignment = UINT64_C(1) << random_below(r, 9),
-                                              .movable = random_below(r, STAYING) != 0,
-                                              .name = random_below(r, 8) ? NULL : "named"};
-    if (random_below(r, 4))
-        return quire_allocate(memory, &options, made);
-    quire_buffer buffer = {{0}};
-    const quire_buffer_options as_buffer = {.size = size,
-                                            .alignment = options.alignment,
-                                            .movable = options.movable,
-                                            .name = options.name};
-    quire_result result = quire_buffer_create(memory, &as_buffer, &buffer);
-    *made = buffer.allocation;
-    return result;
 }
 
 static quire_allocation make(test_random *r, item *i)
 {
     quire_allocation made;
     i->size = any_size(r);
-    if (!is_served(request(r, i->size, &made)))
+    if (!is_served(request(memory, r, i->size, &made)))
         return (quire_allocation){0};
     i->key = random_next(r);
     write_pattern(made, i->size, i->key);
@@ -136,7 +83,7 @@ static void map(test_random *r, item *i, quire_allocation handle)
     CHECK_OK(quire_map(memory, handle, &pointer));
     expect_pattern(pointer, i->size, i->key);
     i->key = random_next(r);
-    fill_pattern(pointer, i->size, i->key);
+    random_bytes(pointer, i->size, i->key);
     sched_yield(); /* it stays meanwhile */
     expect_pattern(pointer, i->size, i->key);
     CHECK_OK(quire_unmap(memory, handle));
@@ -420,13 +367,7 @@ static void begin(uint32_t shards)
         .limit = LIMIT,
     };
     const quire_allocation_options all = {.size = SHARED_SIZE, .movable = true};
-    test_memory_init(&host_memory);
-    if (on_fake) {
-        CHECK_OK(fake_open(&fake, &host_memory.callbacks, &device));
-    } else {
-        quire_host_options host = {.device = {.host_memory = &host_memory.callbacks}};
-        CHECK_OK(quire_host_open(&host, &device));
-    }
+    open_device(&fake, &host_memory, &device);
     CHECK_OK(quire_memory_create(device, &options, &memory));
     served = refused = moves = compactions = pages_freed = found = outdated = hooks = 0;
     is_growing = true;

@@ -146,13 +146,7 @@ static void begin(void)
                                           .address_space = ADDRESSES,
                                           .pages.page_size = CHUNK,
                                           .limit = MAX_LIMIT};
-    test_memory_init(&host_memory);
-    if (on_fake) {
-        CHECK_OK(fake_open(&fake, &host_memory.callbacks, &device));
-    } else {
-        quire_host_options host = {.device = {.host_memory = &host_memory.callbacks}};
-        CHECK_OK(quire_host_open(&host, &device));
-    }
+    open_device(&fake, &host_memory, &device);
     CHECK_OK(quire_memory_create(device, &options, &memory));
     served = refused = 0;
 }

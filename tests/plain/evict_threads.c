@@ -18,21 +18,13 @@
 #include "quire/quire.h"
 #include "src/core/state/memory.h"
 #include "tests/support/failing_call.h"
+#include "tests/support/movable_items.h"
 #include "tests/support/plain.h"
 #include "tests/support/random.h"
 
 enum { KIB = 1024, PAGE = 64 * KIB, SMALLEST = 16, LARGEST = PAGE / 16 };
-enum { THREADS = 4, ITEMS = 600, SHARED = 32 };
+enum { THREADS = 4, SHARED = 32 };
 static const uint64_t LIMIT = 6 * PAGE;
-
-/* What the identifier of an item says if a thread has it. */
-static const uint64_t TAKEN = UINT64_MAX;
-
-/* The other fields belong to the thread that has taken the item; those of shared ones stay. */
-typedef struct item {
-    atomic_uint_fast64_t id; /* of the allocation; 0: none; or TAKEN */
-    uint64_t size, key;
-} item;
 
 static uint64_t steps, seed;
 static quire_device *device;
@@ -40,26 +32,17 @@ static quire_memory *memory;
 static test_memory host_memory;
 static fake_backend fake;
 static bool finds;
-static item items[ITEMS], shared[SHARED];
+static item shared[SHARED]; /* which no thread takes */
 static atomic_bool is_over;
 static atomic_uint_fast64_t evictions, wakes, met, freed_asleep;
 
 /* ---- contents ------------------------------------------------------------------------------- */
 
-static void fill_pattern(unsigned char *bytes, uint64_t size, uint64_t key)
-{
-    test_random r = {key};
-    for (uint64_t i = 0; i < size; i += 8) {
-        const uint64_t word = random_next(&r);
-        memcpy(bytes + i, &word, size - i < 8 ? size - i : 8);
-    }
-}
-
 /* A copy of the fake backend may fail. */
 static void write_pattern(quire_allocation handle, const item *i)
 {
     unsigned char bytes[LARGEST];
-    fill_pattern(bytes, i->size, i->key);
+    random_bytes(bytes, i->size, i->key);
     quire_result result;
     while ((result = quire_write(memory, handle, 0, bytes, i->size)) && on_fake)
         continue;
@@ -73,7 +56,7 @@ static void read_pattern(quire_allocation handle, const item *i)
     while ((result = quire_read(memory, handle, 0, bytes, i->size)) && on_fake)
         continue;
     CHECK_OK(result);
-    fill_pattern(expected, i->size, i->key);
+    random_bytes(expected, i->size, i->key);
     CHECK(!memcmp(bytes, expected, i->size));
 }
 
@@ -120,33 +103,6 @@ static bool make_room(void *user, quire_memory *of, const quire_out_of_memory *e
 
 /* ---- items ---------------------------------------------------------------------------------- */
 
-/* Takes a random item. Returns NULL if another thread has it. */
-static item *take(test_random *r, quire_allocation *handle)
-{
-    item *i = &items[random_below(r, ITEMS)];
-    handle->id = atomic_exchange(&i->id, TAKEN);
-    return handle->id == TAKEN ? NULL : i;
-}
-
-/* A raw range, or a buffer. */
-static quire_result request(test_random *r, uint64_t size, quire_allocation *made)
-{
-    const quire_allocation_options options = {.size = size,
-                                              .alignment = UINT64_C(1) << random_below(r, 9),
-                                              .movable = random_below(r, 200) != 0,
-                                              .name = random_below(r, 8) ? NULL : "named"};
-    if (random_below(r, 4))
-        return quire_allocate(memory, &options, made);
-    quire_buffer buffer = {{0}};
-    const quire_buffer_options as_buffer = {.size = size,
-                                            .alignment = options.alignment,
-                                            .movable = options.movable,
-                                            .name = options.name};
-    quire_result result = quire_buffer_create(memory, &as_buffer, &buffer);
-    *made = buffer.allocation;
-    return result;
-}
-
 /* BUSY while another thread reads or looks at it. */
 static void end_item(quire_allocation handle)
 {
@@ -166,7 +122,7 @@ static quire_allocation make(test_random *r, item *i)
     quire_allocation made;
     i->size = SMALLEST + random_below(r, LARGEST - SMALLEST);
     i->key = random_next(r);
-    if (!is_served(request(r, i->size, &made)))
+    if (!is_served(request(memory, r, i->size, &made)))
         return (quire_allocation){0};
     if (!hold(made)) {
         end_item(made);
@@ -268,7 +224,7 @@ static void step(test_random *r)
     } else {
         use(r, i, handle);
     }
-    atomic_store(&i->id, handle.id);
+    put_back(i, handle);
 }
 
 static void *work(void *seed_)
@@ -307,13 +263,7 @@ static void begin(uint32_t shards)
         .limit = LIMIT,
         .on_out_of_memory.callback = make_room,
     };
-    test_memory_init(&host_memory);
-    if (on_fake) {
-        CHECK_OK(fake_open(&fake, &host_memory.callbacks, &device));
-    } else {
-        quire_host_options host = {.device = {.host_memory = &host_memory.callbacks}};
-        CHECK_OK(quire_host_open(&host, &device));
-    }
+    open_device(&fake, &host_memory, &device);
     CHECK_OK(quire_memory_create(device, &options, &memory));
     served = refused = evictions = wakes = met = freed_asleep = 0;
     is_over = false;

@@ -54,15 +54,6 @@ static atomic_uint_fast64_t busy;
 
 /* ---- contents ------------------------------------------------------------------------------- */
 
-static void fill_pattern(unsigned char *bytes, uint64_t size, uint64_t key)
-{
-    test_random r = {key};
-    for (uint64_t i = 0; i < size; i += 8) {
-        const uint64_t word = random_next(&r);
-        memcpy(bytes + i, &word, size - i < 8 ? size - i : 8);
-    }
-}
-
 static void expect_pattern(const unsigned char *bytes, uint64_t size, uint64_t key)
 {
     test_random r = {key};
@@ -126,7 +117,7 @@ static void back(worker *w)
             if (l->keys[at])
                 continue;
             l->keys[at] = new_key(w);
-            fill_pattern(l->bytes + at * CHUNK, CHUNK, l->keys[at]);
+            random_bytes(l->bytes + at * CHUNK, CHUNK, l->keys[at]);
         }
 }
 
@@ -205,7 +196,7 @@ static void make_single(worker *w, single *s)
     s->bytes = pointer;
     s->size = options.size;
     s->key = new_key(w);
-    fill_pattern(s->bytes, s->size, s->key);
+    random_bytes(s->bytes, s->size, s->key);
 }
 
 static void end_single(single *s)
@@ -284,13 +275,7 @@ static void begin(void)
                                           .address_space = ADDRESSES,
                                           .pages.page_size = CHUNK,
                                           .limit = LIMIT};
-    test_memory_init(&host_memory);
-    if (on_fake) {
-        CHECK_OK(fake_open(&fake, &host_memory.callbacks, &device));
-    } else {
-        quire_host_options host = {.device = {.host_memory = &host_memory.callbacks}};
-        CHECK_OK(quire_host_open(&host, &device));
-    }
+    open_device(&fake, &host_memory, &device);
     CHECK_OK(quire_memory_create(device, &options, &memory));
     served = refused = busy = 0;
     for (int i = 0; i < SHARED; i++)

@@ -49,26 +49,17 @@ static atomic_uint_fast64_t sleeps, wakes, busy, unread;
 
 /* ---- contents ------------------------------------------------------------------------------- */
 
-static void fill_pattern(unsigned char *bytes, uint64_t size, uint64_t key)
-{
-    test_random r = {key};
-    for (uint64_t i = 0; i < size; i += 8) {
-        const uint64_t word = random_next(&r);
-        memcpy(bytes + i, &word, size - i < 8 ? size - i : 8);
-    }
-}
-
 static void write_pattern(quire_allocation handle, uint64_t offset, uint64_t size, uint64_t key)
 {
     unsigned char bytes[LARGEST * 16 * 1024];
-    fill_pattern(bytes, size, key);
+    random_bytes(bytes, size, key);
     CHECK_OK(quire_write(memory, handle, offset, bytes, size));
 }
 
 static void expect_pattern(const unsigned char *bytes, uint64_t size, uint64_t key)
 {
     unsigned char expected[LARGEST * 16 * 1024];
-    fill_pattern(expected, size, key);
+    random_bytes(expected, size, key);
     CHECK(!memcmp(bytes, expected, size));
 }
 
@@ -287,13 +278,7 @@ static void begin(void)
                                           .pages.page_size = CHUNK,
                                           .limit = LIMIT};
     const quire_allocation_options all = {.size = SHARED_SIZE, .name = "shared"};
-    test_memory_init(&host_memory);
-    if (on_fake) {
-        CHECK_OK(fake_open(&fake, &host_memory.callbacks, &device));
-    } else {
-        quire_host_options host = {.device = {.host_memory = &host_memory.callbacks}};
-        CHECK_OK(quire_host_open(&host, &device));
-    }
+    open_device(&fake, &host_memory, &device);
     CHECK_OK(quire_memory_create(device, &options, &memory));
     served = refused = sleeps = wakes = busy = unread = 0;
     CHECK_OK(quire_memory_set_name_limit(memory, "0/", LIMIT)); /* checks compare its account */

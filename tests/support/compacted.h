@@ -38,6 +38,18 @@ static inline void compacted_open(compacted *s, const quire_memory_options *opti
     CHECK_OK(quire_compact_begin(s->f.memory, &s->c));
 }
 
+/* Both, for a memory whose allocations are movable, in small pages. */
+enum { COMPACTED_PAGE = 64 * 1024 };
+static inline void compacted_begin(compacted *s, const quire_memory_options *options)
+{
+    quire_memory_options all = *options;
+    all.name = "m";
+    all.movable = true;
+    all.pages.page_size = COMPACTED_PAGE;
+    compacted_prepare(s);
+    compacted_open(s, &all);
+}
+
 static inline void compacted_run_stream(compacted *s)
 {
     fake_stream_run(quire_stream_native(s->stream), UINT64_MAX);

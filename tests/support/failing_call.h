@@ -9,8 +9,10 @@
 
 #include <stdatomic.h>
 
+#include "quire/host.h"
 #include "tests/support/check.h"
 #include "tests/support/fake.h"
+#include "tests/support/host_memory.h"
 
 static atomic_uint_fast64_t fallible, failed;
 
@@ -27,6 +29,19 @@ static quire_result fail_now_and_then(void)
 }
 
 static bool on_fake; /* or on the host backend, whose calls do not fail */
+
+/* Opens one of both, with host memory that is counted. */
+static void open_device(fake_backend *fake, test_memory *host_memory, quire_device **device)
+{
+    test_memory_init(host_memory);
+    if (on_fake) {
+        CHECK_OK(fake_open(fake, &host_memory->callbacks, device));
+    } else {
+        quire_host_options host = {.device = {.host_memory = &host_memory->callbacks}};
+        CHECK_OK(quire_host_open(&host, device));
+    }
+}
+
 static atomic_uint_fast64_t served, refused;
 
 /* Whether a call was served. Refusals are those of the limit; the fake backend also fails. */

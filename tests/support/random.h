@@ -6,6 +6,7 @@
 #define QUIRE_TESTS_SUPPORT_RANDOM_H
 
 #include <stdint.h>
+#include <string.h>
 
 typedef struct test_random {
     uint64_t state;
@@ -34,6 +35,16 @@ static inline uint64_t random_size(test_random *r, uint64_t max)
     uint64_t size =
         1 + random_below(r, UINT64_C(1) << (bits - 1)) + (UINT64_C(1) << (bits - 1)) - 1;
     return size > max ? max : size;
+}
+
+/* Contents that a key reproduces. */
+static inline void random_bytes(unsigned char *bytes, uint64_t size, uint64_t key)
+{
+    test_random r = {key};
+    for (uint64_t i = 0; i < size; i += 8) {
+        const uint64_t word = random_next(&r);
+        memcpy(bytes + i, &word, size - i < 8 ? size - i : 8);
+    }
 }
 
 #endif

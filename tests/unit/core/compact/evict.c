@@ -8,7 +8,7 @@
 
 #include "quire/evict.h"
 
-enum { PAGE = 65536, PART = PAGE / 8, MANY = 10 };
+enum { PAGE = COMPACTED_PAGE, PART = PAGE / 8, MANY = 10 };
 
 typedef struct scene {
     compacted b;
@@ -17,12 +17,7 @@ typedef struct scene {
 
 static void begin(scene *s, const quire_memory_options *options)
 {
-    quire_memory_options all = *options;
-    all.name = "m";
-    all.movable = true;
-    all.pages.page_size = PAGE;
-    compacted_prepare(&s->b);
-    compacted_open(&s->b, &all);
+    compacted_begin(&s->b, options);
     for (uint64_t i = 0; i < MANY; i++) {
         s->made[i] = ALLOCATE(&s->b.f, .size = PART, .user_data = 7 + i);
         CHECK_OK(quire_write(s->b.f.memory, s->made[i], 0, &i, sizeof i));

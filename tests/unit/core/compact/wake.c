@@ -8,22 +8,12 @@
 #include "quire/elastic.h"
 #include "quire/evict.h"
 
-enum { PAGE = 65536, PART = PAGE / 8, MANY = 10 };
+enum { PAGE = COMPACTED_PAGE, PART = PAGE / 8, MANY = 10 };
 
 typedef struct scene {
     compacted b;
     quire_allocation made[MANY];
 } scene;
-
-static void begin(scene *s, const quire_memory_options *options)
-{
-    quire_memory_options all = *options;
-    all.name = "m";
-    all.movable = true;
-    all.pages.page_size = PAGE;
-    compacted_prepare(&s->b);
-    compacted_open(&s->b, &all);
-}
 
 static void end(scene *s)
 {
@@ -31,7 +21,7 @@ static void end(scene *s)
 }
 
 #define CASE_OF(name, ...)                                                                         \
-    UNIT_ON(wake, name, scene, s, begin(s, &(quire_memory_options){__VA_ARGS__}), end)
+    UNIT_ON(wake, name, scene, s, compacted_begin(&s->b, &(quire_memory_options){__VA_ARGS__}), end)
 #define CASE(name) CASE_OF(name, .shards = 1)
 
 static void write(scene *s, uint64_t i)
