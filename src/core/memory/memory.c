@@ -327,9 +327,14 @@ static void list_allocations(quire_memory *memory, char *text, size_t room)
             int more = snprintf(text + length, room - length, "%s'%s'", length ? ", " : "", name);
             length += more > 0 ? (size_t)more : 0;
         }
-        qi_log(&memory->device->log, QUIRE_LOG_WARNING,
-               "memory '%s' still holds '%s': %s at page %u offset %llu", memory->name, name,
-               qi_bytes(slot.size).text, slot.tally->page->number, (unsigned long long)slot.offset);
+        if (slot.tally->page->number == QUIRE_NO_PAGE)
+            qi_log(&memory->device->log, QUIRE_LOG_WARNING,
+                   "memory '%s' still holds '%s', which is evicted", memory->name, name);
+        else
+            qi_log(&memory->device->log, QUIRE_LOG_WARNING,
+                   "memory '%s' still holds '%s': %s at page %u offset %llu", memory->name, name,
+                   qi_bytes(slot.size).text, slot.tally->page->number,
+                   (unsigned long long)slot.offset);
     }
 }
 

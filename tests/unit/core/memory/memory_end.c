@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "quire/quire.h"
+#include "src/core/checked.h"
 
 typedef struct bench {
     fake_backend fake;
@@ -119,6 +120,21 @@ CASE(held_allocations_are_freed_with_the_rest, QUIRE_DEVICE_LOCAL)
     CHECK_OK(quire_free(b->memory, one));
     CHECK_FAILS(quire_allocation_hold(b->memory, one), QUIRE_ERROR_STALE_HANDLE);
     quire_memory_destroy_all(&b->memory);
+}
+
+CASE(an_evicted_allocation_is_named_without_a_place, QUIRE_DEVICE_LOCAL)
+{
+    const quire_allocation_options options = {.size = 300, .movable = true, .name = "layer"};
+    quire_allocation layer;
+    if (QI_IS_CHECKED)
+        unit_skip("checked builds evict nothing");
+    CHECK_OK(quire_allocate(b->memory, &options, &layer));
+    CHECK_OK(quire_memory_evict(b->memory, &(quire_evict_options){.bytes = 1}, NULL));
+    CHECK_FAILS(quire_memory_destroy(&b->memory), QUIRE_ERROR_BUSY);
+    CHECK_STR(quire_last_error(), "memory 'weights' still has 1 live allocation: 'layer'");
+    CHECK_STR(b->log, "memory 'weights' still holds 'layer', which is evicted\n");
+    CHECK_OK(quire_free(b->memory, layer));
+    CHECK_OK(quire_memory_destroy(&b->memory));
 }
 
 CASE(live_allocations_are_named_in_error_and_log_and_nothing_changes, QUIRE_DEVICE_LOCAL)
